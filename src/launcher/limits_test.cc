@@ -231,6 +231,7 @@ TEST_F(CloudQuotaTest, ARefusedNodeThatNoCacheHasShownDoesNotCount) {  // LA-85
   Subscription registration = WatchNodes([&](const NodeId& node, const Node& record) {
     if (record.state == NodeState::kAborted) aborted.push_back(node);
   });
+  launcher.recorder->HideOwnWrites();
   launcher.recorder->FailWhen([](const testing::FaultyZk::Call& call) {
     bool is_node = call.name == "Get" && call.path.starts_with("/nodepool/nodes/");
     return is_node ? testing::FaultyZk::Fault::kBefore : testing::FaultyZk::Fault::kNone;
@@ -247,6 +248,7 @@ TEST_F(CloudQuotaTest, AFailedNodeThatNoCacheHasShownCounts) {  // LA-04
   AddCloud({.pool = "max-servers: 1", .simulation = "create-failure-rate: 1"});
   Running& launcher = StartLauncher();
   std::set<RequestId> may_accept;
+  launcher.recorder->HideOwnWrites();
   launcher.recorder->FailWhen([&](const testing::FaultyZk::Call& call) {
     bool is_node = call.name == "Get" && call.path.starts_with("/nodepool/nodes/");
     auto is_of = [&](const RequestId& id) { return call.path.find(id.value) != call.path.npos; };
@@ -273,6 +275,7 @@ TEST_F(CloudQuotaTest, AFailedNodeThatIsGoneBeforeAnyCacheHasShownItFreesItsPlac
   AddCloud({.provider = "launch-retries: 1", .pool = "max-servers: 1"});
   Running& launcher = StartLauncher();
   cloud().FailNextCreates(1);
+  launcher.recorder->HideOwnWrites();
   launcher.recorder->FailWhen([](const testing::FaultyZk::Call& call) {
     bool is_node = call.name == "Get" && call.path.starts_with("/nodepool/nodes/");
     return is_node ? testing::FaultyZk::Fault::kBefore : testing::FaultyZk::Fault::kNone;

@@ -38,14 +38,6 @@ Task<NoteResult> Jobs::AddHoldNote(NodeId node, HoldNote note, std::int32_t seen
   co_return result.failed == 1 ? NoteResult::kThere : NoteResult::kOutdated;
 }
 
-Task<std::optional<HoldNote>> Jobs::ReadHoldNote(NodeId node) {
-  zk::Result<zk::NodeData> found = co_await tree_.Get(paths::HoldNote(node));
-  if (!found) co_return std::nullopt;
-  Expected<HoldNote> note = ParseHoldNote(found->data);
-  if (!note) co_return std::nullopt;  // JobCache reports it
-  co_return std::move(*note);
-}
-
 Task<> Jobs::RemoveHoldNote(NodeId node) { co_await tree_.Delete(paths::HoldNote(node)); }
 
 // Beside Nodepool's other own locks: other programs know only their own entries of

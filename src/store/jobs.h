@@ -26,9 +26,6 @@ class Jobs {
   // Records that the node is to be held. The caller has read all hold notes and passes the version
   // of them that it saw (JobCache::hold_notes_version).
   Task<NoteResult> AddHoldNote(NodeId node, HoldNote note, std::int32_t seen_version);
-  // nullopt: there is no readable one. A caller that has the node's lock sees every note written
-  // before.
-  Task<std::optional<HoldNote>> ReadHoldNote(NodeId node);
   // A missing note counts as removed.
   Task<> RemoveHoldNote(NodeId node);
   // The election of the process that handles job events; `identifier` is "<hostname>-<pid>".

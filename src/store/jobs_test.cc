@@ -59,12 +59,33 @@ TEST_F(JobsTest, MalformedOnesAreReportedOnceAndSkipped) {
   EXPECT_EQ(cache_.malformed_count(), 2u);
   EXPECT_EQ(cache_.rules().size(), 1u);
   EXPECT_THAT(cache_.hold_notes(), IsEmpty());
-  EXPECT_FALSE(world_.Run(world_.store.jobs.ReadHoldNote(NodeId("0000000007"))));
   EXPECT_EQ(log_.Count("/nodepool/jobs/0000000003"), 1);
   world_.Put("/nodepool/jobs/0000000003", R"({"name": "b"})");
   world_.Run(cache_.CatchUp());
   EXPECT_EQ(cache_.rules().size(), 2u);
   EXPECT_EQ(cache_.malformed_count(), 2u);
+}
+
+// D-67
+TEST_F(JobsTest, ANodeIsLockedTogetherWithItsNote) {
+  Node node;
+  node.SetState(NodeState::kUsed, world_.time.loop().Now());
+  NodeId noted = world_.Run(world_.store.nodes.Create(node));
+  NodeId other = world_.Run(world_.store.nodes.Create(node));
+  NodeId bad = world_.Run(world_.store.nodes.Create(node));
+  ASSERT_EQ(AddNote(noted.value), NoteResult::kOutdated);
+  ASSERT_EQ(AddNote(noted.value), NoteResult::kDone);
+  world_.Put("/nodepool/jobs/holds/" + bad.value, "[]");
+  auto locked = world_.Run(world_.store.nodes.TryLockFree(noted));
+  ASSERT_TRUE(locked);
+  EXPECT_EQ(locked->note->hold_job, "unit");
+  EXPECT_EQ(locked->node.record().state, NodeState::kUsed);
+  EXPECT_TRUE(locked->node.is_held());
+  EXPECT_FALSE(world_.Run(world_.store.nodes.TryLock(noted))) << "it is locked";
+  EXPECT_FALSE(world_.Run(world_.store.nodes.TryLockFree(noted)));
+  EXPECT_FALSE(world_.Run(world_.store.nodes.TryLockFree(other))->note);
+  EXPECT_FALSE(world_.Run(world_.store.nodes.TryLockFree(bad))->note) << "the cache reports it";
+  EXPECT_FALSE(world_.Run(world_.store.nodes.TryLockFree(NodeId("0000000099")))) << "there is no such node";
 }
 
 TEST_F(JobsTest, AHoldNoteIsDecidedOnAllExistingOnes) {
@@ -74,8 +95,6 @@ TEST_F(JobsTest, AHoldNoteIsDecidedOnAllExistingOnes) {
             R"({"hold_job": "unit", "comment": "Automatically held after failing unit", "created_time": )"
             R"(1700000000.0})");
   EXPECT_EQ(AddNote("0000000001"), NoteResult::kThere);
-  EXPECT_EQ(world_.Run(world_.store.jobs.ReadHoldNote(NodeId("0000000001")))->hold_job, "unit");
-  EXPECT_FALSE(world_.Run(world_.store.jobs.ReadHoldNote(NodeId("0000000002"))));
   std::int32_t seen = cache_.hold_notes_version();
   EXPECT_EQ(AddNote("0000000002"), NoteResult::kDone);
   EXPECT_EQ(world_.Run(world_.store.jobs.AddHoldNote(NodeId("0000000003"), {"unit", "", {}, {}}, seen)),

@@ -14,6 +14,24 @@ namespace {
 // How often a node is created again when another client locks or deletes the new one.
 constexpr int kCreations = 3;
 
+// The node that was read under the lock, which is moved into the result.
+Task<std::optional<Nodes::LockedWithNote>> TakeOver(Tree& tree, NodeId id, std::optional<zk::Locker::Acquired>& acquired) {
+  const zk::ReadResult& record = acquired->reads.at(0);
+  const zk::ReadResult& note = acquired->reads.at(1);
+  if (record.code != zk::Code::kOk) {
+    throw Error(Verdict::kNotFound, fmt::format("node {} does not exist any more", id));
+  }
+  StoredNode stored = Decode<StoredNode>(id, record.node, tree.Now());
+  Nodes::LockedWithNote result;
+  if (note.code == zk::Code::kOk) {
+    Expected<HoldNote> parsed = ParseHoldNote(note.node.data);
+    if (parsed) result.note = std::move(*parsed);  // JobCache reports others
+  }
+  result.node = LockedNode(tree, std::move(stored), std::move(acquired->lock));
+  acquired.reset();
+  co_return result;
+}
+
 }  // namespace
 
 Task<NodeId> Nodes::Create(Node node) {
@@ -57,6 +75,20 @@ Task<std::vector<NodeId>> Nodes::List() {
 Task<std::optional<LockedNode>> Nodes::TryLock(NodeId id, std::string identifier) {
   Task<std::optional<zk::HeldLock>> acquire = tree_.TryLock(paths::NodeLock(id), std::move(identifier));
   return IfExists(LockRecord<LockedNode, StoredNode>(tree_, id, std::move(acquire)));
+}
+
+Task<std::optional<Nodes::LockedWithNote>> Nodes::TryLockFree(NodeId id) { return IfExists(LockFree(std::move(id))); }
+
+Task<std::optional<Nodes::LockedWithNote>> Nodes::LockFree(NodeId id) {
+  using Acquired = std::optional<zk::Locker::Acquired>;
+  std::vector<zk::ReadOp> reads{{zk::ReadOp::Kind::kData, paths::Node(id)},
+                                {zk::ReadOp::Kind::kData, paths::HoldNote(id)}};
+  auto take_over = [this, id](Acquired& acquired) -> Task<std::optional<LockedWithNote>> {
+    if (!acquired) return Default<std::optional<LockedWithNote>>();
+    return TakeOver(tree_, id, acquired);
+  };
+  auto unlock = [this](Acquired& acquired) { return acquired ? tree_.Unlock(acquired->lock) : Default<>(); };
+  return Bracket(tree_.TryLockFree(paths::NodeLock(id), std::move(reads)), take_over, unlock);
 }
 
 Task<std::optional<LockedNode>> Nodes::Lock(NodeId id, SteadyTime deadline, std::string identifier) {

@@ -26,7 +26,14 @@ class Nodes {
   // Locks without waiting and re-reads. nullopt: locked by another, or gone. For a record without
   // data or one that cannot be parsed: Error(kInvalid), and the node is unlocked.
   Task<std::optional<LockedNode>> TryLock(NodeId id, std::string identifier = "");
-  // The same, waiting until `deadline`; nullopt when it passes. kNotFound: gone.
+  // The same for a node that by the cache nobody has locked, with the note that says to hold it: none when there is
+  // no readable one. One write and one read.
+  struct LockedWithNote {
+    LockedNode node;
+    std::optional<HoldNote> note;
+  };
+  Task<std::optional<LockedWithNote>> TryLockFree(NodeId id);
+  // The same as TryLock, waiting until `deadline`; nullopt when it passes. kNotFound: gone.
   Task<std::optional<LockedNode>> Lock(NodeId id, SteadyTime deadline, std::string identifier = "");
   // The names in the node's lock directory; empty when there is none. Writes nothing.
   Task<std::vector<std::string>> Contenders(NodeId id);
@@ -62,6 +69,7 @@ class Nodes {
   Task<bool> TryRelease(NodeId id, std::string owner, std::function<Change(Node&)> change,
                         std::string& given_up);
   Task<bool> TryRemoveEmpty(NodeId id);
+  Task<std::optional<LockedWithNote>> LockFree(NodeId id);
 
   Tree& tree_;
 };

@@ -100,6 +100,11 @@ Task<std::optional<zk::HeldLock>> Tree::TryLock(std::string directory, std::stri
   return locker_.TryAcquire(std::move(directory), std::move(identifier));
 }
 
+Task<std::optional<zk::Locker::Acquired>> Tree::TryLockFree(std::string directory,
+                                                            std::vector<zk::ReadOp> reads) {
+  return locker_.TryAcquireFree(std::move(directory), std::move(reads));
+}
+
 Task<std::optional<zk::HeldLock>> Tree::Lock(std::string directory, SteadyTime deadline,
                                              std::string identifier) {
   return locker_.Acquire(std::move(directory), deadline, std::move(identifier));

@@ -58,6 +58,8 @@ class Tree {
   // Takes the lock without waiting. nullopt: held by another. kNotFound: the parent of
   // the lock directory is missing.
   Task<std::optional<zk::HeldLock>> TryLock(std::string directory, std::string identifier = "");
+  // The same for a lock that nobody seems to have, with reads under it (Locker::TryAcquireFree).
+  Task<std::optional<zk::Locker::Acquired>> TryLockFree(std::string directory, std::vector<zk::ReadOp> reads);
   // The same, waiting until `deadline`.
   Task<std::optional<zk::HeldLock>> Lock(std::string directory, SteadyTime deadline, std::string identifier);
   // A lock in Nodepool's own directory /nodepool/locks/<name>, which belongs to no record, e.g. for

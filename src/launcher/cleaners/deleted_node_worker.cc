@@ -192,10 +192,8 @@ Task<> DeletedNodeWorker::RetryLater(NodeId id, SteadyTime when) {
 }
 
 // A node on which a job failed may be held instead of being deleted (D-67).
-Task<> DeletedNodeWorker::HoldIfNoted(store::LockedNode& node) {
-  if (!CanBeHeld(node.record())) co_return;
-  std::optional<HoldNote> note = co_await context_.store.jobs.ReadHoldNote(node.id());
-  if (!note) co_return;
+Task<> DeletedNodeWorker::HoldIfNoted(store::LockedNode& node, std::optional<HoldNote> note) {
+  if (!note || !CanBeHeld(node.record())) co_return;
   WallTime now = context_.loop.Now();
   auto hold = [note, now](Node& record) {
     if (!CanBeHeld(record)) return Change::kSkip;
@@ -207,10 +205,11 @@ Task<> DeletedNodeWorker::HoldIfNoted(store::LockedNode& node) {
 }
 
 Task<> DeletedNodeWorker::Delete(NodeId id) {
-  auto node = co_await context_.store.nodes.TryLock(id);
-  if (!node) co_return;
+  auto locked = co_await context_.store.nodes.TryLockFree(id);
+  if (!locked) co_return;
+  std::optional<store::LockedNode> node = std::move(locked->node);
   auto unlock = [&node] { return UnlockIfHeld(node); };
-  std::optional<Node> removed = co_await WithCleanup(DeleteLocked(node), unlock);
+  std::optional<Node> removed = co_await WithCleanup(DeleteLocked(node, std::move(locked->note)), unlock);
   if (!removed) co_return;
   context_.metrics.Add(stats::kCleaned, {"deleted_node"});
   if (context_.nodes.Find(id) != nullptr) removed_.insert(id);
@@ -219,8 +218,9 @@ Task<> DeletedNodeWorker::Delete(NodeId id) {
 }
 
 // Returns the record of the removed node; nullopt: it is not to be deleted, or not now.
-Task<std::optional<Node>> DeletedNodeWorker::DeleteLocked(std::optional<store::LockedNode>& node) {
-  co_await HoldIfNoted(*node);
+Task<std::optional<Node>> DeletedNodeWorker::DeleteLocked(std::optional<store::LockedNode>& node,
+                                                          std::optional<HoldNote> note) {
+  co_await HoldIfNoted(*node, std::move(note));
   std::optional<Node> removed = node->record();
   bool is_garbage = removed->state && IsGarbageWhenUnlocked(*removed->state);
   std::shared_ptr<driver::Provider> provider = providers_.Find(removed->provider);

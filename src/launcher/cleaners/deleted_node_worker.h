@@ -43,10 +43,10 @@ class DeletedNodeWorker {
   // Runs `task`; sets `is_changed` to whether the node changed meanwhile.
   Task<> UnderWay(NodeId id, Task<> task, bool& is_changed);
   Task<> Delete(NodeId id);
-  Task<std::optional<Node>> DeleteLocked(std::optional<store::LockedNode>& node);
+  Task<std::optional<Node>> DeleteLocked(std::optional<store::LockedNode>& node, std::optional<HoldNote> note);
   Task<> DeleteMachine(store::LockedNode& node, driver::Provider& provider);
   Task<> ShowDeletion(store::LockedNode& node, Duration after);
-  Task<> HoldIfNoted(store::LockedNode& node);
+  Task<> HoldIfNoted(store::LockedNode& node, std::optional<HoldNote> note);
   Task<> Deallocate(NodeId id);
   Task<> FreeIfLeft(store::LockedNode& node, RequestId request);
   Task<> RetryLater(NodeId id, SteadyTime when);

@@ -31,6 +31,8 @@ class Contender {
 
   // Repeats Approach() after connection losses.
   Task<std::optional<HeldLock>> Contend(bool may_wait);
+  // The first attempt enters the line without a look at it, and `reads` are made under the lock.
+  Task<std::optional<Locker::Acquired>> ContendForFree(std::vector<ReadOp> reads);
 
   // Removes the contender if one may exist and does not hold the lock. Tries until the contender is
   // deleted or its session ended, and does not fail.
@@ -38,7 +40,9 @@ class Contender {
 
  private:
   Task<std::optional<HeldLock>> Approach(bool may_wait);
+  Task<Result<Children>> ReadLine();
   Task<> Enter();
+  Task<> EnterUnseen();
   Task<bool> EnterWithDirectory();
   Task<> AwaitChange(std::string predecessor);
   Task<> TryToRemove();
@@ -71,6 +75,8 @@ class Contender {
   bool is_held_ = false;      // our contender holds the lock
   bool has_seen_directory_ = false;
   bool must_sync_ = false;  // an answer was lost: its effect may not be visible yet
+  std::vector<ReadOp> reads_;          // to be made with each look at the line
+  std::vector<ReadResult> answers_;    // of the last look
 };
 
 Task<std::optional<HeldLock>> Contender::Contend(bool may_wait) {
@@ -92,13 +98,13 @@ Task<std::optional<HeldLock>> Contender::Approach(bool may_wait) {
   for (;;) {
     // The lost create may still be on its way through another server.
     if (std::exchange(must_sync_, false)) co_await client_.Sync(directory_);
-    Result<Children> children = co_await client_.GetChildren(directory_);
+    Result<Children> children = co_await ReadLine();
     RequireSession();
     if (!children) {
       if (has_seen_directory_) throw Vanished();
       bool is_first = co_await EnterWithDirectory();
       RequireSession();
-      if (is_first) co_return HeldLock{PathOf(prefix_ + "0000000000"), session_};
+      if (is_first && reads_.empty()) co_return HeldLock{PathOf(prefix_ + "0000000000"), session_};
       continue;
     }
     has_seen_directory_ = true;
@@ -114,6 +120,39 @@ Task<std::optional<HeldLock>> Contender::Approach(bool may_wait) {
     std::string predecessor = PathOf(*std::prev(own));
     co_await AwaitChange(std::move(predecessor));
   }
+}
+
+Task<std::optional<Locker::Acquired>> Contender::ContendForFree(std::vector<ReadOp> reads) {
+  reads_ = std::move(reads);
+  Outcome<> entered = co_await Attempt(EnterUnseen());
+  if (!entered && !FailedWith(entered, Verdict::kRetry)) entered.error().Rethrow();
+  must_sync_ = !entered;
+  std::optional<HeldLock> lock = co_await Contend(false);
+  if (!lock) co_return std::nullopt;
+  co_return Locker::Acquired{std::move(*lock), std::move(answers_)};
+}
+
+// A directory that is missing is left to the look at it.
+Task<> Contender::EnterUnseen() {
+  session_ = client_.session();
+  has_entered_ = true;
+  Result<Created> created =
+      co_await client_.Create(PathOf(prefix_), identifier_, CreateMode::kEphemeralSequential);
+  if (created) co_return;
+  has_entered_ = false;
+  if (created.error() != Code::kNoNode) throw Refused(created.error());
+}
+
+// The children of the directory, and what is to be read with them.
+Task<Result<Children>> Contender::ReadLine() {
+  answers_.clear();
+  if (reads_.empty()) co_return co_await client_.GetChildren(directory_);
+  std::vector<ReadOp> ops{{ReadOp::Kind::kChildren, directory_}};
+  ops.insert(ops.end(), reads_.begin(), reads_.end());
+  std::vector<ReadResult> answers = co_await client_.ReadMany(std::move(ops));
+  if (answers.front().code != Code::kOk) co_return std::unexpected(answers.front().code);
+  answers_.assign(std::make_move_iterator(answers.begin() + 1), std::make_move_iterator(answers.end()));
+  co_return Children{std::move(answers.front().names), {}};
 }
 
 Task<> Contender::Enter() {
@@ -218,6 +257,13 @@ Task<std::optional<HeldLock>> Locker::TryAcquire(std::string directory, std::str
   Contender contender(loop_, client_, random_, std::move(directory), std::move(identifier));
   std::optional<HeldLock> lock = co_await TakeOrLeave(contender, contender.Contend(false));
   co_return lock;
+}
+
+Task<std::optional<Locker::Acquired>> Locker::TryAcquireFree(std::string directory, std::vector<ReadOp> reads) {
+  Contender contender(loop_, client_, random_, std::move(directory), "");
+  auto leave = [&contender] { return contender.WithdrawUnlessHeld(); };
+  std::optional<Acquired> acquired = co_await WithCleanup(contender.ContendForFree(std::move(reads)), leave);
+  co_return acquired;
 }
 
 Task<std::optional<HeldLock>> Locker::Acquire(std::string directory, SteadyTime deadline,

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "async/event.h"
 #include "async/loop.h"
@@ -30,6 +31,14 @@ class Locker {
   // another contender is ahead, nothing is written. nullopt: held by another. Error(kNotFound): the
   // directory's parent is missing; it is never created (D-07), only the directory itself.
   Task<std::optional<HeldLock>> TryAcquire(std::string directory, std::string identifier = "");
+
+  // The same for a lock that, as far as the caller knows, nobody has: writes first. `reads` are answered in the
+  // same message as the proof that the lock is held, and show the tree under the lock.
+  struct Acquired {
+    HeldLock lock;
+    std::vector<ReadResult> reads;
+  };
+  Task<std::optional<Acquired>> TryAcquireFree(std::string directory, std::vector<ReadOp> reads);
 
   // Waits in line, watching only the predecessor. nullopt at `deadline`. When it ends without the
   // lock, in whatever way, its own contender is removed.

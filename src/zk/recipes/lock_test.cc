@@ -121,6 +121,24 @@ TEST_F(LockTest, CostsFewOperations) {
   EXPECT_EQ(b.faulty.calls().size(), 3u) << "a listing, a creation, a listing";
 }
 
+TEST_F(LockTest, AFreeLockTakesOneWriteAndShowsTheTreeUnderIt) {
+  (void)zk.tree().Create(CreateOp{"/n/1/record", "data"}, 0, time.loop().Now());
+  std::vector<ReadOp> reads{{ReadOp::Kind::kData, "/n/1/record"}, {ReadOp::Kind::kData, "/n/1/missing"}};
+  for (bool directory_exists : {false, true}) {
+    a.faulty.ClearCalls();
+    auto acquired = time.Run(a.locker.TryAcquireFree(kLockDirectory, reads));
+    ASSERT_TRUE(acquired);
+    EXPECT_EQ(acquired->reads.at(0).node.data, "data");
+    EXPECT_EQ(acquired->reads.at(1).code, Code::kNoNode);
+    EXPECT_EQ(Line(), std::vector<std::string>{BaseName(acquired->lock.path)});
+    if (directory_exists) EXPECT_EQ(a.faulty.CountWrites(), 1u);
+    EXPECT_FALSE(time.Run(b.locker.TryAcquireFree(kLockDirectory, reads)));
+    EXPECT_EQ(Line().size(), 1u) << "who comes second leaves no contender";
+    time.Run(a.locker.Release(acquired->lock));
+  }
+  EXPECT_EQ(a.faulty.calls().size(), 5u) << "a creation, three reads in a message, the release";
+}
+
 // D-07
 TEST_F(LockTest, NeverCreatesAParent) {
   for (bool may_wait : {false, true}) {
@@ -304,6 +322,26 @@ TEST_F(LockTest, SurvivesAnyLostAnswer) {
           time.Run(a.locker.Release(*lock));
           EXPECT_THAT(Line(), IsEmpty());
         }
+      }
+    }
+  }
+}
+
+TEST_F(LockTest, AFreeLockSurvivesAnyLostAnswer) {
+  (void)zk.tree().Create(CreateOp{"/n/1/record", "data"}, 0, time.loop().Now());
+  for (bool directory_exists : {false, true}) {
+    for (Fault fault : {Fault::kBefore, Fault::kAfter}) {
+      for (std::size_t n = 0; n < 8; ++n) {
+        SCOPED_TRACE(fmt::format("{} {} {}", directory_exists, static_cast<int>(fault), n));
+        time.Run(DeleteRecursive(*c.client, kLockDirectory));
+        if (directory_exists) (void)zk.tree().Create(CreateOp{kLockDirectory}, 0, time.loop().Now());
+        a.faulty.FailNth(n, fault);
+        auto acquired = time.Run(a.locker.TryAcquireFree(kLockDirectory, {{ReadOp::Kind::kData, "/n/1/record"}}));
+        ASSERT_TRUE(acquired);
+        EXPECT_EQ(acquired->reads.at(0).node.data, "data");
+        EXPECT_EQ(Line(), std::vector<std::string>{BaseName(acquired->lock.path)});
+        time.Run(a.locker.Release(acquired->lock));
+        EXPECT_THAT(Line(), IsEmpty());
       }
     }
   }

@@ -40,6 +40,9 @@ class FaultyZk : public zk::Client {
   // What a failed operation throws; at first Error(kRetry, "injected fault").
   void SetError(Error error) { error_ = std::move(error); }
 
+  // From now on caches read what this client writes, as if another had written it.
+  void HideOwnWrites() { hides_own_writes_ = true; }
+
   const std::vector<Call>& calls() const { return calls_; }
   std::size_t CountWrites() const;
   void ClearCalls() { calls_.clear(); }
@@ -61,7 +64,7 @@ class FaultyZk : public zk::Client {
   }
   zk::SessionState state() const override { return inner_.state(); }
   zk::Session session() const override { return inner_.session(); }
-  const zk::OwnWrites& own_writes() const override { return inner_.own_writes(); }
+  const zk::OwnWrites& own_writes() const override { return hides_own_writes_ ? none_ : inner_.own_writes(); }
   Task<> Close() override { return inner_.Close(); }
 
  private:
@@ -72,6 +75,8 @@ class FaultyZk : public zk::Client {
   std::function<Fault(const Call&)> rule_;
   Error error_{Verdict::kRetry, "injected fault"};
   std::vector<Call> calls_;
+  bool hides_own_writes_ = false;
+  zk::OwnWrites none_;
 };
 
 }  // namespace nodepool::testing
