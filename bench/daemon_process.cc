@@ -46,7 +46,8 @@ void DaemonProcess::AssertRunning() {
   if (pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) != pid_) return;
   pid_ = 0;
   std::string log = ReadAll(log_);
-  throw std::runtime_error("the program ended: " + log.substr(log.size() - std::min<std::size_t>(log.size(), 4000)));
+  throw std::runtime_error("the program ended: " +
+                           log.substr(log.size() - std::min<std::size_t>(log.size(), 4000)));
 }
 
 CpuTime DaemonProcess::Cpu() const {

@@ -18,7 +18,9 @@ constexpr LoadMode kModes[] = {
     {.name = "held",
      .help = "as launch, beside as many nodes that requests before have left in hold",
      .before = Afterwards::kHold},
-    {.name = "quota", .help = "as launch, in a pool with max-servers: the crowd is served in waves", .is_limited = true},
+    {.name = "quota",
+     .help = "as launch, in a pool with max-servers: the crowd is served in waves",
+     .is_limited = true},
 };
 
 }  // namespace

@@ -99,7 +99,8 @@ std::string LoadSite::Connection(const LoadSiteOptions& options) const {
   if (!server_) {
     return fmt::format("embedded-zookeeper: {{state-dir: {}/state, port: {}}}", directory_, address_.port);
   }
-  if (!options.tls) return fmt::format("zookeeper-servers: [{{host: {}, port: {}}}]", kLoopback, server_->port());
+  if (!options.tls)
+    return fmt::format("zookeeper-servers: [{{host: {}, port: {}}}]", kLoopback, server_->port());
   zk::TlsFiles own = server_->client_files();
   return fmt::format(
       "zookeeper-servers: [{{host: {}, port: {}}}]\nzookeeper-tls: {{cert: {}, key: {}, ca: {}}}", kLoopback,
