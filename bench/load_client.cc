@@ -35,49 +35,68 @@ double LoadClient::Elapsed() const {
   return std::chrono::duration<double>(loop_.SteadyNow() - start_).count();
 }
 
-Task<std::vector<Timeline>> LoadClient::Run(int count, double rate, LabelName label) {
-  std::vector<Timeline> timelines(static_cast<std::size_t>(count));
+Task<std::vector<Timeline>> LoadClient::Run(Load load) {
+  std::vector<Timeline> timelines(static_cast<std::size_t>(load.count));
   start_ = loop_.SteadyNow();
-  for (int i = 0; i < count; ++i) {
-    if (rate > 0) {
-      Duration offset = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(i / rate));
+  for (int i = 0; i < load.count; ++i) {
+    if (load.rate > 0) {
+      Duration offset = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(i / load.rate));
       co_await loop_.SleepUntil(start_ + offset);
     }
-    tasks_.Spawn("request", One(label, timelines[static_cast<std::size_t>(i)]));
+    tasks_.Spawn("request", One(load, timelines[static_cast<std::size_t>(i)]));
   }
   co_await tasks_.Join();
   co_return timelines;
 }
 
-Task<> LoadClient::One(LabelName label, Timeline& timeline) {
+Task<> LoadClient::One(const Load& load, Timeline& timeline) {
   NodeRequest request;
   request.SetState(RequestState::kRequested, loop_.Now());
-  request.node_types = {label};
+  request.node_types = load.labels;
   request.requestor = "load";
   timeline.created = Elapsed();
   RequestId id = co_await store_.requests.Create("200", std::move(request), false);
   NodeRequest outcome = co_await AwaitOutcome(id);
   timeline.fulfilled = Elapsed();
   timeline.is_failed = outcome.state == RequestState::kFailed;
-  std::vector<NodeId> nodes = outcome.nodes;
   if (timeline.is_failed) {
     co_await store_.requests.Delete(id);
-  } else {
-    auto locked = co_await store_.nodes.TryLock(nodes.front());
-    co_await store_.requests.Delete(id);
-    if (locked) {
-      WallTime now = loop_.Now();
-      for (NodeState state : {NodeState::kInUse, NodeState::kUsed}) {
-        auto set = [state, now](Node& node) {
-          node.SetState(state, now);
-          return Change::kWrite;
-        };
-        co_await locked->Update(set);
-      }
-      co_await locked->Unlock();
-    }
+  } else if (load.afterwards != Afterwards::kNothing) {
+    co_await Finish(id, outcome.nodes, load.afterwards);
   }
   timeline.returned = Elapsed();
+}
+
+Task<> LoadClient::Finish(RequestId request, std::vector<NodeId> nodes, Afterwards afterwards) {
+  std::vector<store::LockedNode> locked;
+  for (const NodeId& id : nodes) {
+    auto node = co_await store_.nodes.TryLock(id);
+    if (node) locked.push_back(std::move(*node));
+  }
+  if (afterwards == Afterwards::kKeepReady) {
+    for (store::LockedNode& node : locked) co_await Leave(node, afterwards);  // else they go with the request
+  }
+  co_await store_.requests.Delete(request);
+  for (store::LockedNode& node : locked) {
+    if (afterwards != Afterwards::kKeepReady) co_await Leave(node, afterwards);
+    co_await node.Unlock();
+  }
+}
+
+Task<> LoadClient::Leave(store::LockedNode& node, Afterwards afterwards) {
+  WallTime now = loop_.Now();
+  std::vector<NodeState> states;
+  if (afterwards == Afterwards::kUse) states = {NodeState::kInUse, NodeState::kUsed};
+  if (afterwards == Afterwards::kHold) states = {NodeState::kHold};
+  if (afterwards == Afterwards::kKeepReady) states = {NodeState::kReady};
+  for (NodeState state : states) {
+    auto set = [state, now](Node& record) {
+      record.SetState(state, now);
+      if (state == NodeState::kReady) record.Free();
+      return Change::kWrite;
+    };
+    co_await node.Update(set);
+  }
 }
 
 Task<NodeRequest> LoadClient::AwaitOutcome(RequestId id) {

@@ -20,6 +20,21 @@ struct Timeline {
   bool is_failed = false;
 };
 
+// What becomes of the nodes of a fulfilled request.
+enum class Afterwards {
+  kUse,        // as Zuul does: in-use, used, unlocked; the launcher deletes them
+  kKeepReady,  // they are free again, for other requests
+  kHold,
+  kNothing,  // request and nodes stay as they are
+};
+
+struct Load {
+  int count = 1;    // of requests
+  double rate = 0;  // so many a second; 0: all at once
+  std::vector<LabelName> labels;
+  Afterwards afterwards = Afterwards::kUse;
+};
+
 // A consumer that behaves as Zuul does towards every request: creates it, waits,
 // locks the nodes, deletes the request, sets the nodes in-use, then used, unlocks.
 class LoadClient {
@@ -30,13 +45,14 @@ class LoadClient {
   Task<> Start();
   Task<> Stop();
 
-  // Runs `count` requests for one node of `label`, all at once (`rate` 0) or so many
-  // a second; ends when all are over.
-  Task<std::vector<Timeline>> Run(int count, double rate, LabelName label);
+  // Ends when all requests are over.
+  Task<std::vector<Timeline>> Run(Load load);
 
  private:
-  Task<> One(LabelName label, Timeline& timeline);
+  Task<> One(const Load& load, Timeline& timeline);
   Task<NodeRequest> AwaitOutcome(RequestId id);
+  Task<> Finish(RequestId request, std::vector<NodeId> nodes, Afterwards afterwards);
+  Task<> Leave(store::LockedNode& node, Afterwards afterwards);
   double Elapsed() const;
 
   Loop& loop_;

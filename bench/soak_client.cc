@@ -39,7 +39,8 @@ Task<> Soak(zk::WireClient& client, LoadClient& load, Settings settings) {
   for (int second = 0; second < settings.seconds; second += kSecondsPerLine) {
     int seconds = std::min(kSecondsPerLine, settings.seconds - second);
     int count = std::max(1, static_cast<int>(settings.rate * seconds));
-    std::vector<Timeline> timelines = co_await load.Run(count, settings.rate, LabelName(settings.label));
+    Load requests{.count = count, .rate = settings.rate, .labels = {LabelName(settings.label)}};
+    std::vector<Timeline> timelines = co_await load.Run(requests);
     Print(second + seconds, timelines);
   }
   co_await load.Stop();
