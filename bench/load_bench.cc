@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   app.add_option("--quota", settings.quota, "max-servers of the pool in mode quota")->capture_default_str();
   app.add_option("--requests", settings.load.requests, "how many")->capture_default_str();
   app.add_option("--rate", settings.load.rate, "so many a second; 0: all at once")->capture_default_str();
+  app.add_option("--warm-up", settings.load.warm_up, "requests before the measured ones")->capture_default_str();
   app.add_option("--nodes", settings.load.nodes, "so many held nodes stand beside, written by us")
       ->capture_default_str();
   app.add_option("--waiting", settings.load.waiting, "and so many requests that cannot be served now")

@@ -64,6 +64,7 @@ Task<> LoadRun::MeasureLoad() {
   co_await load.Start();
   // The first request makes the directories.
   co_await load.Run(LoadOf(1, Afterwards::kUse));
+  co_await load.Run(LoadOf(settings_.warm_up, Afterwards::kUse));
   co_await AwaitNodes(settings_.nodes);
   int left = settings_.nodes;
   if (mode_.before) {
