@@ -56,6 +56,7 @@ Task<> LoadClient::One(const Load& load, Timeline& timeline) {
   request.requestor = "load";
   timeline.created = Elapsed();
   RequestId id = co_await store_.requests.Create("200", std::move(request), false);
+  timeline.answered = Elapsed();
   NodeRequest outcome = co_await AwaitOutcome(id);
   timeline.fulfilled = Elapsed();
   timeline.is_failed = outcome.state == RequestState::kFailed;

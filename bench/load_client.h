@@ -15,6 +15,7 @@ namespace nodepool::bench {
 // When things happened to one request, in seconds since the run began.
 struct Timeline {
   double created = 0;
+  double answered = 0;  // its creation, by the server
   double fulfilled = 0;
   double returned = 0;
   bool is_failed = false;
