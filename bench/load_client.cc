@@ -38,6 +38,8 @@ double LoadClient::Elapsed() const {
 Task<std::vector<Timeline>> LoadClient::Run(Load load) {
   std::vector<Timeline> timelines(static_cast<std::size_t>(load.count));
   start_ = loop_.SteadyNow();
+  without_nodes_ = load.count;
+  all_served_.Reset();
   for (int i = 0; i < load.count; ++i) {
     if (load.rate > 0) {
       Duration offset = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(i / load.rate));
@@ -60,6 +62,8 @@ Task<> LoadClient::One(const Load& load, Timeline& timeline) {
   NodeRequest outcome = co_await AwaitOutcome(id);
   timeline.fulfilled = Elapsed();
   timeline.is_failed = outcome.state == RequestState::kFailed;
+  if (--without_nodes_ == 0) all_served_.Set();
+  if (load.afterwards == Afterwards::kKeepReady) co_await all_served_.Wait();
   if (timeline.is_failed) {
     co_await store_.requests.Delete(id);
   } else if (load.afterwards != Afterwards::kNothing) {

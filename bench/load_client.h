@@ -24,7 +24,7 @@ struct Timeline {
 // What becomes of the nodes of a fulfilled request.
 enum class Afterwards {
   kUse,        // as Zuul does: in-use, used, unlocked; the launcher deletes them
-  kKeepReady,  // they are free again, for other requests
+  kKeepReady,  // once all requests have theirs, they are free again, for other requests
   kHold,
   kNothing,  // request and nodes stay as they are
 };
@@ -63,6 +63,8 @@ class LoadClient {
   Subscription registration_;
   TaskGroup tasks_;
   SteadyTime start_{};
+  int without_nodes_ = 0;  // requests of this run
+  Event all_served_{"all requests to be served"};
 };
 
 }  // namespace nodepool::bench

@@ -72,6 +72,7 @@ Task<> LoadRun::MeasureLoad() {
     left += settings_.requests * mode_.nodes_per_request;
     co_await AwaitNodes(left);
   }
+  co_await AwaitQuiet();
   CpuTime cpu_before = daemon_.Cpu();
   std::uint64_t own_before = client_.counters().writes;
   std::int64_t zxid_before = co_await Zxid();
@@ -103,6 +104,16 @@ Task<> LoadRun::AwaitNodes(int count) {
     bool are_nodes_gone = !nodes || nodes->names.size() <= static_cast<std::size_t>(count);
     if (are_nodes_gone && (!locks || locks->names.empty())) co_return;
     co_await loop_.SleepFor(std::chrono::milliseconds(20 + count / 50));
+  }
+}
+
+Task<> LoadRun::AwaitQuiet() {
+  std::int64_t seen = co_await Zxid();
+  while (true) {
+    co_await loop_.SleepFor(std::chrono::milliseconds(500));
+    std::int64_t now = co_await Zxid();
+    if (now == seen + 1) co_return;
+    seen = now;
   }
 }
 

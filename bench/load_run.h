@@ -39,6 +39,8 @@ class LoadRun {
   Load LoadOf(int count, Afterwards afterwards) const;
   // Ends when nothing is left but `count` nodes.
   Task<> AwaitNodes(int count);
+  // Ends when nobody writes any more: what came before is over.
+  Task<> AwaitQuiet();
   // The number of the newest transaction: every write of anybody counts one.
   Task<std::int64_t> Zxid();
   void AddTimes(const std::vector<Timeline>& timelines);

@@ -107,8 +107,11 @@ bool QuotaCache::IsOurs(const Instance& instance) const {
 
 void QuotaCache::NoteRemoval(const NodeId& id) {
   SteadyTime now = environment_.loop.SteadyNow();
-  std::erase_if(removed_, [now](const auto& removal) { return removal.second + kLingering <= now; });
-  removed_[id] = now;
+  for (; !removals_in_order_.empty() && removals_in_order_.front().when + kLingering <= now;
+       removals_in_order_.pop_front()) {
+    removed_.erase(removals_in_order_.front().node);
+  }
+  if (removed_.emplace(id, now).second) removals_in_order_.push_back({id, now});
 }
 
 LabelNeeds::LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed)

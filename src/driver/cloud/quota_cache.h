@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -59,7 +60,12 @@ class QuotaCache {
   QuotaInformation available_ = QuotaInformation::Limit({});
   QuotaInformation used_by_others_;
   QuotaInformation machines_of_others_;   // at the last list
+  struct Removal {
+    NodeId node;
+    SteadyTime when;
+  };
   std::map<NodeId, SteadyTime> removed_;  // records of the last minute; their machines may still be listed
+  std::deque<Removal> removals_in_order_;  // the same
   Subscription removals_;
   SteadyTime list_due_{};
   bool is_list_wanted_ = false;

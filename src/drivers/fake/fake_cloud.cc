@@ -31,6 +31,8 @@ void FakeCloud::Refresh() {
   if (!directory_) return;
   std::size_t before = servers_.size();
   directory_->Refresh(servers_, images_);
+  used_cores_ = used_ram_ = 0;
+  for (const auto& [id, server] : servers_) Count(server.flavor, 1);
   if (servers_.size() != before) changed_.NotifyAll();
 }
 
@@ -78,6 +80,7 @@ std::string FakeCloud::CreateServer(FakeServerRequest request) {
   }
   ++created_count_;
   std::string id = server.id;
+  Count(server.flavor, 1);
   servers_.emplace(id, std::move(server));
   return id;
 }
@@ -111,7 +114,7 @@ Task<> FakeCloud::DeleteServer(std::string id) {
   }
   if (settings_.delete_latency > Duration::zero()) co_await loop_.SleepFor(settings_.delete_latency);
   if (directory_) directory_->Remove(id);
-  if (servers_.erase(id) == 0) co_return;
+  if (!Erase(id)) co_return;
   active_at_.erase(id);
   ++deleted_count_;
   changed_.NotifyAll();
@@ -191,7 +194,7 @@ void FakeCloud::ResumeUploads() {
 
 void FakeCloud::TakeAway(const std::string& server) {
   if (directory_) directory_->Remove(server);
-  servers_.erase(server);
+  Erase(server);
   active_at_.erase(server);
   changed_.NotifyAll();
 }
@@ -205,13 +208,20 @@ void FakeCloud::ResumeCreates() {
 bool FakeCloud::ExceedsLimits(const FakeFlavor& flavor) const {
   const FakeLimits& limits = settings_.limits;
   if (static_cast<double>(servers_.size() + 1) > limits.instances) return true;
-  if (std::isinf(limits.cores) && std::isinf(limits.ram)) return false;
-  double cores = flavor.vcpus, ram = flavor.ram;
-  for (const auto& [id, server] : servers_) {
-    cores += server.flavor.vcpus;
-    ram += server.flavor.ram;
-  }
-  return cores > limits.cores || ram > limits.ram;
+  return used_cores_ + flavor.vcpus > limits.cores || used_ram_ + flavor.ram > limits.ram;
+}
+
+bool FakeCloud::Erase(const std::string& id) {
+  auto server = servers_.find(id);
+  if (server == servers_.end()) return false;
+  Count(server->second.flavor, -1);
+  servers_.erase(server);
+  return true;
+}
+
+void FakeCloud::Count(const FakeFlavor& flavor, int servers) {
+  used_cores_ += servers * flavor.vcpus;
+  used_ram_ += servers * flavor.ram;
 }
 
 FakeCloud& FakeClouds::Of(const ProviderName& provider, Loop& loop, Random& random, FakeSimulation settings) {

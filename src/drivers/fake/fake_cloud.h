@@ -93,6 +93,10 @@ class FakeCloud {
   Task<> RemoveFailed(std::string id);
   void Remove(const std::string& image);
   bool ExceedsLimits(const FakeFlavor& flavor) const;
+  // False: there is no such server.
+  bool Erase(const std::string& id);
+  // So many servers more or, if negative, less use cores and memory.
+  void Count(const FakeFlavor& flavor, int servers);
   bool Happens(double rate) { return rate > 0 && failures_.Between(0, 1) < rate; }
   static bool Take(int& count) { return count > 0 && count-- > 0; }
 
@@ -102,6 +106,8 @@ class FakeCloud {
   std::optional<FakeDirectory> directory_;
   SeededRandom failures_;
   std::map<std::string, FakeServer> servers_;
+  double used_cores_ = 0;  // by servers_
+  double used_ram_ = 0;    // MiB
   std::map<std::string, SteadyTime> active_at_;  // of servers in BUILD
   std::map<std::string, FakeImage> images_;
   WaitList changed_;  // notified when creations or uploads are resumed, or a server is deleted
