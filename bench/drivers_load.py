@@ -2,7 +2,7 @@
 """One launcher with many static hosts and many slots of metastatic nodes.
 
 Prints how long registering takes, what the launcher needs, and what a change of its configuration
-costs, as lines of a table (docs/performance.md). Needs Debian's zookeeper.
+costs (docs/performance.md). Needs Debian's zookeeper.
 """
 import argparse
 import os
@@ -12,8 +12,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests"), str(ROOT / "bench")]
 
+from figures import Figures  # noqa: E402
 from nodepool_helpers import Installation, fake_provider  # noqa: E402
 from services import ZooKeeper, wait_for  # noqa: E402
 
@@ -35,12 +36,9 @@ class Meter:
         return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
-def row(what: str, seconds: float, cpu: float, memory: float):
-    print(f"| {what} | {seconds:.2f} s | {cpu:.2f} s | {memory:.0f} MiB |", flush=True)
-
-
 class Bench:
     def __init__(self, site: Installation, count: int, slots: int):
+        self.figures = Figures()
         self.site, self.count, self.slots = site, count, slots
         self.tree = site.tree()
         self.meter = None
@@ -50,7 +48,9 @@ class Bench:
         begin()
         wait_for(is_done, what, seconds, pause=0.02)
         took = time.monotonic() - start
-        row(what, took, self.meter.cpu() - cpu, self.meter.memory())
+        self.figures.add(f"{what}; time", took, "s")
+        self.figures.add(f"{what}; launcher's CPU", self.meter.cpu() - cpu, "s")
+        self.figures.add(f"{what}; its memory", self.meter.memory(), "MiB")
 
     def hosts(self, count: int, **more) -> dict:
         nodes = [{"name": f"127.1.{i // 250}.{i % 250 + 1}", "labels": ["metal"], "host-key-checking": False, **more}
@@ -132,16 +132,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=2000, help="hosts, and slots")
     parser.add_argument("--slots", type=int, default=8, help="of each backing node")
+    Figures.add_option(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         server = ZooKeeper(pathlib.Path(folder) / "zookeeper").start()
         site = Installation(pathlib.Path(folder), server.hosts)
         site.settings["zookeeper-timeout"] = 30.0
         try:
-            print("| what | time | launcher's CPU | its memory |\n|---|---|---|---|")
             bench = Bench(site, options.count, options.slots)
             bench.static()
             bench.metastatic()
+            bench.figures.write(options.figures)
         finally:
             site.stop()
             server.stop()

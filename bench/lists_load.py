@@ -16,8 +16,9 @@ import time
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests"), str(ROOT / "bench")]
 
+from figures import Figures  # noqa: E402
 from nodepool_helpers import BIN, Installation  # noqa: E402
 from services import free_port, new_zookeeper, wait_for  # noqa: E402
 
@@ -54,8 +55,8 @@ def cpu_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def measure(what: str, action, cpu, repetitions: int):
-    """Shows what it takes, in time and in CPU as `cpu` tells it, and how much is answered."""
+def measure(figures: Figures, what: str, action, cpu, repetitions: int):
+    """What it takes, in time and in CPU as `cpu` reports it, and how much is answered."""
     times, cpus = [], []
     for _ in range(repetitions):
         time.sleep(1.1)  # an answer is given again for a second
@@ -63,15 +64,19 @@ def measure(what: str, action, cpu, repetitions: int):
         size = len(action())
         times.append((time.monotonic() - start) * 1000)
         cpus.append((cpu() - before) * 1000)
-    print(f"{what:34} median {statistics.median(times):7.1f} ms, least {min(times):7.1f} ms; "
-          f"CPU median {statistics.median(cpus):7.1f} ms, least {min(cpus):7.1f} ms; {size / 1e6:.1f} MB", flush=True)
+    figures.add(f"{what}; median", statistics.median(times), "ms")
+    figures.add(f"{what}; least", min(times), "ms")
+    figures.add(f"{what}; CPU, least", min(cpus), "ms")
+    figures.add(f"{what}; answer", size / 1e6, "MB")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=10_000)
     parser.add_argument("--repetitions", type=int, default=15)
+    Figures.add_option(parser)
     options = parser.parse_args()
+    figures = Figures()
     folder = pathlib.Path(tempfile.mkdtemp())
     zookeeper = new_zookeeper(folder / "zookeeper").start()
     site = Installation(folder, zookeeper.hosts)
@@ -90,13 +95,14 @@ def main():
         for path, accept in [("/api/v1/nodes", "application/json"), ("/api/v1/nodes?provider=cloud-3", "application/json"),
                              ("/api/v1/providers", "application/json"), ("/node-list", "application/json"),
                              ("/node-list", "text/plain")]:
-            measure(f"{path} {accept.split('/')[1]}", lambda: fetch(path, accept), lambda: cpu_of(launcher.child.pid),
+            measure(figures, f"{path} {accept.split('/')[1]}", lambda: fetch(path, accept), lambda: cpu_of(launcher.child.pid),
                     options.repetitions)
         for words in (["list"], ["list", "--detail"], ["list", "--json"], ["list", "--provider", "cloud-3"]):
             command = [BIN / "nodepool", "-c", config, *words]
-            measure("nodepool " + " ".join(words), lambda: subprocess.run(command, check=True, capture_output=True).stdout,
+            measure(figures, "nodepool " + " ".join(words), lambda: subprocess.run(command, check=True, capture_output=True).stdout,
                     cpu_of_children, options.repetitions)
         print(f"load {os.getloadavg()[0]:.1f} at the end")
+        figures.write(options.figures)
     finally:
         site.stop()
         zookeeper.stop()

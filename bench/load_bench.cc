@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
   Settings settings;
   settings.site.programs = std::filesystem::path(argv[0]).parent_path();
   CLI::App app("Loads a launcher with node requests and reports what it costs");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("--programs", settings.site.programs, "folder of the programs to measure")
       ->capture_default_str();
   app.add_option("--mode", settings.load.mode, "what is measured:" + LoadModesHelp())
@@ -55,8 +56,9 @@ int main(int argc, char** argv) {
   app.add_option("--quota", settings.quota, "max-servers of the pool in mode quota")->capture_default_str();
   app.add_option("--requests", settings.load.requests, "how many")->capture_default_str();
   app.add_option("--rate", settings.load.rate, "so many a second; 0: all at once")->capture_default_str();
-  app.add_option("--warm-up", settings.load.warm_up, "requests before the measured ones")->capture_default_str();
-  app.add_option("--nodes", settings.load.nodes, "so many held nodes stand beside, written by us")
+  app.add_option("--warm-up", settings.load.warm_up, "requests before the measured ones")
+      ->capture_default_str();
+  app.add_option("--nodes", settings.load.nodes, "so many held nodes are there, written by us")
       ->capture_default_str();
   app.add_option("--waiting", settings.load.waiting, "and so many requests that cannot be served now")
       ->capture_default_str();

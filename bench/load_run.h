@@ -13,10 +13,11 @@ namespace nodepool::bench {
 struct LoadSettings {
   std::string mode = "launch";
   int requests = 1000;
-  double rate = 0;       // so many a second; 0: all at once
-  int warm_up = 500;     // requests before the measured ones, all at once: the server compiles what is used often
-  int nodes = 0;         // that exist beside the load, held
-  int waiting = 0;       // requests that nobody can serve now
+  double rate = 0;  // so many a second; 0: all at once
+  int warm_up =
+      500;          // requests before the measured ones, all at once: the server compiles what is used often
+  int nodes = 0;    // that exist beside the load, held
+  int waiting = 0;  // requests that nobody can serve now
   int idle_seconds = 0;  // for which the idle launcher is measured before
 };
 

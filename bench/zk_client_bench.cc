@@ -9,6 +9,7 @@
 
 #include "async/system_clock.h"
 #include "async/task_group.h"
+#include "bench/figures.h"
 #include "bench/zk_c_client.h"
 #include "zk/testing/zookeeper_server.h"
 #include "zk/wire/wire_client.h"
@@ -21,6 +22,7 @@ struct Settings {
   int window = 1'000;
   int rounds = 5;
   std::size_t record_size = 500;
+  std::string figures;
 };
 
 enum class Kind { kCreate, kSet, kGet };
@@ -105,19 +107,20 @@ void Run(Settings settings) {
   }
   RunToEnd(loop, ours.Close());
 
-  fmt::print("{} operations on records of {} bytes, {} under way, median of {} rounds\n", settings.count,
+  fmt::print("{} operations on records of {} bytes, {} under way, medians of {} rounds\n", settings.count,
              settings.record_size, settings.window, settings.rounds);
-  fmt::print("{:<8}{:>14}{:>14}{:>8}{:>18}{:>18}{:>8}\n", "", "ours op/s", "C client op/s", "ratio",
-             "ours CPU us/op", "C client CPU us/op", "ratio");
+  Figures figures;
   const char* names[] = {"create", "set", "get"};
+  auto count = static_cast<double>(settings.count);
   for (int kind = 0; kind < 3; ++kind) {
-    Cost a = Median(our_costs[kind]);
-    Cost b = Median(their_costs[kind]);
-    double n = settings.count;
-    fmt::print("{:<8}{:>14.0f}{:>14.0f}{:>8.2f}{:>18.2f}{:>18.2f}{:>8.2f}\n", names[kind], n / a.seconds,
-               n / b.seconds, b.seconds / a.seconds, a.cpu_seconds / n * 1e6, b.cpu_seconds / n * 1e6,
-               b.cpu_seconds / a.cpu_seconds);
+    Cost our = Median(our_costs[kind]);
+    Cost their = Median(their_costs[kind]);
+    figures.Add(fmt::format("{}; ours", names[kind]), count / our.seconds, "per second");
+    figures.Add(fmt::format("{}; C client", names[kind]), count / their.seconds, "per second");
+    figures.Add(fmt::format("{}; CPU, ours", names[kind]), our.cpu_seconds / count * 1e6, "µs");
+    figures.Add(fmt::format("{}; CPU, C client", names[kind]), their.cpu_seconds / count * 1e6, "µs");
   }
+  figures.Write(settings.figures);
 }
 
 }  // namespace
@@ -130,6 +133,8 @@ int main(int argc, char** argv) {
   app.add_option("--window", settings.window, "operations under way at once");
   app.add_option("--rounds", settings.rounds, "passes of each client");
   app.add_option("--size", settings.record_size, "bytes per record");
+  app.add_option("--figures", settings.figures,
+                 "write the figures to this file: name, value and unit, with tabs");
   CLI11_PARSE(app, argc, argv);
   nodepool::bench::Run(settings);
 }

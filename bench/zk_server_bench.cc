@@ -10,6 +10,7 @@
 
 #include "async/task_group.h"
 #include "base/log/logging.h"
+#include "bench/figures.h"
 #include "zk/testing/zookeeper_server.h"
 #include "zk/wire/wire_client.h"
 
@@ -25,6 +26,7 @@ struct Settings {
   int watchers = 50;
   int znodes = 100'000;
   std::size_t record_size = 500;
+  std::string figures;
 };
 
 enum class Kind { kCreate, kSet, kGet };
@@ -66,17 +68,13 @@ Task<> WorkAll(Run& run, int window) {
   co_await group.Join();
 }
 
-void Measure(Run run, int window, const char* name) {
+void Measure(Run run, int window, const std::string& name, Figures& figures) {
   SteadyTime start = run.loop.SteadyNow();
   RunToEnd(run.loop, WorkAll(run, window));
   double seconds = std::chrono::duration<double>(run.loop.SteadyNow() - start).count();
-  std::sort(run.milliseconds.begin(), run.milliseconds.end());
-  auto at = [&](double share) {
-    return run
-        .milliseconds[static_cast<std::size_t>(share * static_cast<double>(run.milliseconds.size() - 1))];
-  };
-  fmt::print("  {:<8}{:>6} under way{:>12.0f}/s   median {:.2f} ms, 99% {:.2f} ms\n", name, window,
-             run.count / seconds, at(0.5), at(0.99));
+  figures.Add(name + "; rate", run.count / seconds, "per second");
+  figures.Add(name + "; median", Percentile(run.milliseconds, 0.5), "ms");
+  figures.Add(name + "; p99", Percentile(run.milliseconds, 0.99), "ms");
 }
 
 Task<> AwaitCount(Loop& loop, const int& heard, int wanted) {
@@ -85,7 +83,7 @@ Task<> AwaitCount(Loop& loop, const int& heard, int wanted) {
 
 // Changes of one znode that many sessions watch.
 void MeasureWatches(Loop& loop, Random& random, const zk::WireOptions& options, zk::WireClient& writer,
-                    const Settings& settings) {
+                    const Settings& settings, const std::string& server, Figures& figures) {
   constexpr int kChanges = 200;
   int heard = 0;
   std::vector<std::unique_ptr<zk::WireClient>> watchers;
@@ -104,8 +102,7 @@ void MeasureWatches(Loop& loop, Random& random, const zk::WireOptions& options, 
     RunToEnd(loop, AwaitCount(loop, heard, settings.watchers * (i + 2)));
   }
   double seconds = std::chrono::duration<double>(loop.SteadyNow() - start).count();
-  fmt::print("  {} changes heard by {} watchers: {:.2f} ms each\n", kChanges, settings.watchers,
-             seconds / kChanges * 1e3);
+  figures.Add(server + ": a change until all watchers know; mean", seconds / kChanges * 1e3, "ms");
   for (auto& watcher : watchers) RunToEnd(loop, watcher->Close());
 }
 
@@ -117,7 +114,7 @@ double ResidentMegabytes(pid_t pid) {
   return 0;
 }
 
-void RunAgainst(ZooKeeperServer::Kind kind, const Settings& settings) {
+void RunAgainst(ZooKeeperServer::Kind kind, const Settings& settings, Figures& figures) {
   ZooKeeperServer::Options server_options;
   server_options.kind = kind;
   server_options.durable = true;
@@ -129,7 +126,7 @@ void RunAgainst(ZooKeeperServer::Kind kind, const Settings& settings) {
   options.servers = {server.address()};
   options.session_timeout = std::chrono::seconds(30);
   zk::WireClient client(loop, random, options);
-  fmt::print("{}\n", kind == ZooKeeperServer::Kind::kApache ? "Apache ZooKeeper" : "embedded");
+  std::string name = kind == ZooKeeperServer::Kind::kApache ? "Apache" : "embedded";
   std::string data(settings.record_size, 'x');
   const char* names[] = {"create", "set", "get"};
   for (bool is_alone : {false, true}) {
@@ -142,22 +139,25 @@ void RunAgainst(ZooKeeperServer::Kind kind, const Settings& settings) {
         int window = is_alone ? 1 : settings.window;
         Run run{loop, client, Kind(operation), root, count, data};
         if (round == 1) {
-          Measure(std::move(run), window, names[operation]);
+          Measure(std::move(run), window,
+                  fmt::format("{}: {}, {}", name, names[operation],
+                              is_alone ? "one after the other" : fmt::format("{} in progress", window)),
+                  figures);
         } else {
           RunToEnd(loop, WorkAll(run, window));
         }
       }
     }
   }
-  MeasureWatches(loop, random, options, client, settings);
+  MeasureWatches(loop, random, options, client, settings, name, figures);
   RunToEnd(loop, client.Create("/many", "", zk::CreateMode::kPersistent));
   Run many{loop, client, Kind::kCreate, "/many", settings.znodes, data};
   RunToEnd(loop, WorkAll(many, settings.window));
   RunToEnd(loop, client.Close());
   double running = ResidentMegabytes(server.pid());
   server.Restart();
-  fmt::print("  memory with {} znodes of {} bytes more: {:.0f} MB, {:.0f} MB after a restart\n",
-             settings.znodes, settings.record_size, running, ResidentMegabytes(server.pid()));
+  figures.Add(fmt::format("{}: with {} znodes; memory", name, settings.znodes), running, "MB");
+  figures.Add(name + ": the same after a restart; memory", ResidentMegabytes(server.pid()), "MB");
 }
 
 }  // namespace
@@ -175,6 +175,10 @@ int main(int argc, char** argv) {
   std::vector<Kind> kinds{Kind::kApache, Kind::kEmbedded};
   std::map<std::string, Kind> names{{"apache", Kind::kApache}, {"embedded", Kind::kEmbedded}};
   app.add_option("--server", kinds, "only this one")->transform(CLI::CheckedTransformer(names));
+  app.add_option("--figures", settings.figures,
+                 "write the figures to this file: name, value and unit, with tabs");
   CLI11_PARSE(app, argc, argv);
-  for (Kind kind : kinds) nodepool::bench::RunAgainst(kind, settings);
+  nodepool::bench::Figures figures;
+  for (Kind kind : kinds) nodepool::bench::RunAgainst(kind, settings, figures);
+  figures.Write(settings.figures);
 }

@@ -127,8 +127,9 @@ class ZooKeeper:
     """
 
     def __init__(self, folder: pathlib.Path, certificates: pathlib.Path | None = None, port: int | None = None,
-                 number: int = 1, peers: list[tuple[int, int]] | None = None):
+                 number: int = 1, peers: list[tuple[int, int]] | None = None, heap: str = "256m"):
         self.folder = folder
+        self.heap = heap
         self.port = port or free_port()
         self.tls_port = free_port() if certificates else None
         self.process = None
@@ -161,7 +162,7 @@ class ZooKeeper:
         java = shutil.which("java") or "/usr/bin/java"
         # A quick start matters here, durability across a power failure does not.
         jars = ":".join(f"/usr/share/java/{name}.jar" for name in ("zookeeper", "netty-codec", "slf4j-log4j12", "log4j-1.2"))
-        words = [java, "-cp", f"{self.folder}:{jars}", "-Xmx256m", "-XX:+UseSerialGC",
+        words = [java, "-cp", f"{self.folder}:{jars}", f"-Xmx{self.heap}", "-XX:+UseSerialGC",
                  "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no", "-Dzookeeper.extendedTypesEnabled=true",
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", self.folder / "zoo.cfg"]
         self.process = Process(words, self.folder / "zookeeper.log")

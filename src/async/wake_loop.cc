@@ -28,6 +28,7 @@ Task<> WakeLoop::Run() {
 }
 
 SteadyTime WakeLoop::EvaluateGuarded() {
+  ++count_;
   SteadyTime latest = SteadyTime::max();
   if (pace_.longest != Duration::max()) latest = loop_.SteadyNow() + pace_.longest;
   try {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -34,6 +35,9 @@ class WakeLoop {
   // The loop. Begins with an evaluation; ends when it is cancelled.
   Task<> Run();
 
+  // How often it has evaluated.
+  std::uint64_t count() const { return count_; }
+
  private:
   SteadyTime EvaluateGuarded();
 
@@ -43,6 +47,7 @@ class WakeLoop {
   Evaluate evaluate_;
   log::Logger logger_;
   Event wake_;
+  std::uint64_t count_ = 0;
 };
 
 }  // namespace nodepool

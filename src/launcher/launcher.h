@@ -89,6 +89,9 @@ class Launcher {
   store::Store& store() { return store_; }
   std::shared_ptr<const driver::LoadedConfig> config() const { return context_.config; }
 
+  // How often this launcher has decided about requests.
+  std::uint64_t decision_count() const { return scheduler_.decision_count(); }
+
   // Ends when the records show what was changed before this was called.
   Task<> CatchUp();
 

@@ -35,6 +35,9 @@ class Scheduler {
   // Call when something may have changed; cheap, since changes are evaluated later in one go.
   void Wake() { deciding_.Wake(); }
 
+  // How often requests were decided about.
+  std::uint64_t decision_count() const { return deciding_.count(); }
+
   // What each pool last said about waiting requests, by shape.
   const std::map<sched::Shape, sched::Answers>& waiting() const { return plan_.waiting; }
 

@@ -15,7 +15,8 @@ namespace {
 constexpr int kCreations = 3;
 
 // The node that was read under the lock, which is moved into the result.
-Task<std::optional<Nodes::LockedWithNote>> TakeOver(Tree& tree, NodeId id, std::optional<zk::Locker::Acquired>& acquired) {
+Task<std::optional<Nodes::LockedWithNote>> TakeOver(Tree& tree, NodeId id,
+                                                    std::optional<zk::Locker::Acquired>& acquired) {
   const zk::ReadResult& record = acquired->reads.at(0);
   const zk::ReadResult& note = acquired->reads.at(1);
   if (record.code != zk::Code::kOk) {
@@ -77,7 +78,9 @@ Task<std::optional<LockedNode>> Nodes::TryLock(NodeId id, std::string identifier
   return IfExists(LockRecord<LockedNode, StoredNode>(tree_, id, std::move(acquire)));
 }
 
-Task<std::optional<Nodes::LockedWithNote>> Nodes::TryLockFree(NodeId id) { return IfExists(LockFree(std::move(id))); }
+Task<std::optional<Nodes::LockedWithNote>> Nodes::TryLockFree(NodeId id) {
+  return IfExists(LockFree(std::move(id)));
+}
 
 Task<std::optional<Nodes::LockedWithNote>> Nodes::LockFree(NodeId id) {
   using Acquired = std::optional<zk::Locker::Acquired>;

@@ -26,8 +26,8 @@ class Nodes {
   // Locks without waiting and re-reads. nullopt: locked by another, or gone. For a record without
   // data or one that cannot be parsed: Error(kInvalid), and the node is unlocked.
   Task<std::optional<LockedNode>> TryLock(NodeId id, std::string identifier = "");
-  // The same for a node that by the cache nobody has locked, with the note that says to hold it: none when there is
-  // no readable one. One write and one read.
+  // The same for a node that by the cache nobody has locked, with the note that says to hold it: none when
+  // there is no readable one. One write and one read.
   struct LockedWithNote {
     LockedNode node;
     std::optional<HoldNote> note;

@@ -19,9 +19,7 @@ std::string OwnWrites::FindTarget(std::string_view path, EventType event) const 
   return under_way.contains(prefix) ? std::string(prefix) : "";
 }
 
-OwnWrites::Write OwnWrites::Begin(std::string target) const {
-  return Write(state_, std::move(target));
-}
+OwnWrites::Write OwnWrites::Begin(std::string target) const { return Write(state_, std::move(target)); }
 
 // Of several changes of one znode the last one is what the transaction leaves.
 OwnWrites::Sets OwnWrites::Begin(const std::vector<Op>& ops) const {

@@ -14,22 +14,24 @@
 
 namespace nodepool::zk {
 
-// The writes of one client that are under way. ZooKeeper announces a change before it answers the write that made it,
-// so whoever hears of a change of a znode that the same client is writing need not read it: the answer will show
-// the znode as it is, with all changes that were announced before.
+// The writes of one client that are under way. ZooKeeper announces a change before it answers the write that
+// made it, so whoever hears of a change of a znode that the same client is writing need not read it: the
+// answer will show the znode as it is, with all changes that were announced before.
 //
-// A write is known by its target: the path of the znode, or of a sequential create the path without the number.
+// A write is known by its target: the path of the znode, or of a sequential create the path without the
+// number.
 class OwnWrites {
  public:
-  // The write to `target` is over. `node` is what it made of the znode `path`; null: it was not carried out, or
-  // nobody knows. Called before the writer learns the answer; must not throw.
-  using Listener = std::function<void(const std::string& target, const std::string& path, const NodeData* node)>;
+  // The write to `target` is over. `node` is what it made of the znode `path`; null: it was not carried out,
+  // or nobody knows. Called before the writer learns the answer; must not throw.
+  using Listener =
+      std::function<void(const std::string& target, const std::string& path, const NodeData* node)>;
 
   class Write;
   class Sets;
 
-  // The target of a write under way whose answer may show what an event about `path` has announced; empty: there is
-  // none.
+  // The target of a write under way whose answer may show what an event about `path` has announced; empty:
+  // there is none.
   std::string FindTarget(std::string_view path, EventType event) const;
   Subscription OnEnd(Listener listener) const { return state_->listeners.Add(std::move(listener)); }
 
@@ -66,7 +68,8 @@ class OwnWrites::Write {
   std::string target_;
 };
 
-// The records that a transaction changes. What it creates is not followed: the answer does not show all of the stat.
+// The records that a transaction changes. What it creates is not followed: the answer does not show all of
+// the stat.
 class OwnWrites::Sets {
  public:
   // The answer to the transaction of these operations, which are those of Begin.

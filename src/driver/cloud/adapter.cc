@@ -45,7 +45,8 @@ Task<std::vector<boost::json::value>> Adapter::NotListed(std::vector<boost::json
   std::vector<Instance> instances = co_await ListInstances();
   std::unordered_set<std::string> listed;
   for (const Instance& instance : instances) listed.insert(boost::json::serialize(instance.external_id));
-  std::erase_if(ids, [&listed](const boost::json::value& id) { return listed.contains(boost::json::serialize(id)); });
+  std::erase_if(
+      ids, [&listed](const boost::json::value& id) { return listed.contains(boost::json::serialize(id)); });
   co_return ids;
 }
 

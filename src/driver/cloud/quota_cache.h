@@ -59,12 +59,12 @@ class QuotaCache {
   ProviderName provider_;
   QuotaInformation available_ = QuotaInformation::Limit({});
   QuotaInformation used_by_others_;
-  QuotaInformation machines_of_others_;   // at the last list
+  QuotaInformation machines_of_others_;  // at the last list
   struct Removal {
     NodeId node;
     SteadyTime when;
   };
-  std::map<NodeId, SteadyTime> removed_;  // records of the last minute; their machines may still be listed
+  std::map<NodeId, SteadyTime> removed_;   // records of the last minute; their machines may still be listed
   std::deque<Removal> removals_in_order_;  // the same
   Subscription removals_;
   SteadyTime list_due_{};

@@ -106,8 +106,8 @@ class FakeCloud {
   std::optional<FakeDirectory> directory_;
   SeededRandom failures_;
   std::map<std::string, FakeServer> servers_;
-  double used_cores_ = 0;  // by servers_
-  double used_ram_ = 0;    // MiB
+  double used_cores_ = 0;                        // by servers_
+  double used_ram_ = 0;                          // MiB
   std::map<std::string, SteadyTime> active_at_;  // of servers in BUILD
   std::map<std::string, FakeImage> images_;
   WaitList changed_;  // notified when creations or uploads are resumed, or a server is deleted

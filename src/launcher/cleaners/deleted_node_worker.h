@@ -43,7 +43,8 @@ class DeletedNodeWorker {
   // Runs `task`; sets `is_changed` to whether the node changed meanwhile.
   Task<> UnderWay(NodeId id, Task<> task, bool& is_changed);
   Task<> Delete(NodeId id);
-  Task<std::optional<Node>> DeleteLocked(std::optional<store::LockedNode>& node, std::optional<HoldNote> note);
+  Task<std::optional<Node>> DeleteLocked(std::optional<store::LockedNode>& node,
+                                         std::optional<HoldNote> note);
   Task<> DeleteMachine(store::LockedNode& node, driver::Provider& provider);
   Task<> ShowDeletion(store::LockedNode& node, Duration after);
   Task<> HoldIfNoted(store::LockedNode& node, std::optional<HoldNote> note);

@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/listeners.h"
 #include "base/subscription.h"
 #include "model/resources.h"
 #include "sched/requests/order.h"
-#include "base/listeners.h"
 #include "store/cache/node_cache.h"
 
 namespace nodepool::launcher {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "async/task_group.h"
-#include "base/subscription.h"
 #include "base/listeners.h"
+#include "base/subscription.h"
 #include "store/malformed.h"
 #include "store/records.h"
 #include "zk/recipes/tree_cache.h"

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "base/subscription.h"
 #include "base/listeners.h"
+#include "base/subscription.h"
 #include "store/malformed.h"
 #include "store/records.h"
 #include "zk/recipes/tree_cache.h"

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "base/subscription.h"
 #include "base/listeners.h"
+#include "base/subscription.h"
 #include "store/malformed.h"
 #include "store/records.h"
 #include "zk/recipes/tree_cache.h"

@@ -74,9 +74,9 @@ class Contender {
   bool has_entered_ = false;  // a contender of ours may be there
   bool is_held_ = false;      // our contender holds the lock
   bool has_seen_directory_ = false;
-  bool must_sync_ = false;  // an answer was lost: its effect may not be visible yet
-  std::vector<ReadOp> reads_;          // to be made with each look at the line
-  std::vector<ReadResult> answers_;    // of the last look
+  bool must_sync_ = false;           // an answer was lost: its effect may not be visible yet
+  std::vector<ReadOp> reads_;        // to be made with each look at the line
+  std::vector<ReadResult> answers_;  // of the last look
 };
 
 Task<std::optional<HeldLock>> Contender::Contend(bool may_wait) {
@@ -259,7 +259,8 @@ Task<std::optional<HeldLock>> Locker::TryAcquire(std::string directory, std::str
   co_return lock;
 }
 
-Task<std::optional<Locker::Acquired>> Locker::TryAcquireFree(std::string directory, std::vector<ReadOp> reads) {
+Task<std::optional<Locker::Acquired>> Locker::TryAcquireFree(std::string directory,
+                                                             std::vector<ReadOp> reads) {
   Contender contender(loop_, client_, random_, std::move(directory), "");
   auto leave = [&contender] { return contender.WithdrawUnlessHeld(); };
   std::optional<Acquired> acquired = co_await WithCleanup(contender.ContendForFree(std::move(reads)), leave);

@@ -32,8 +32,8 @@ class Locker {
   // directory's parent is missing; it is never created (D-07), only the directory itself.
   Task<std::optional<HeldLock>> TryAcquire(std::string directory, std::string identifier = "");
 
-  // The same for a lock that, as far as the caller knows, nobody has: writes first. `reads` are answered in the
-  // same message as the proof that the lock is held, and show the tree under the lock.
+  // The same for a lock that, as far as the caller knows, nobody has: writes first. `reads` are answered in
+  // the same message as the proof that the lock is held, and show the tree under the lock.
   struct Acquired {
     HeldLock lock;
     std::vector<ReadResult> reads;

@@ -336,7 +336,8 @@ TEST_F(LockTest, AFreeLockSurvivesAnyLostAnswer) {
         time.Run(DeleteRecursive(*c.client, kLockDirectory));
         if (directory_exists) (void)zk.tree().Create(CreateOp{kLockDirectory}, 0, time.loop().Now());
         a.faulty.FailNth(n, fault);
-        auto acquired = time.Run(a.locker.TryAcquireFree(kLockDirectory, {{ReadOp::Kind::kData, "/n/1/record"}}));
+        auto acquired =
+            time.Run(a.locker.TryAcquireFree(kLockDirectory, {{ReadOp::Kind::kData, "/n/1/record"}}));
         ASSERT_TRUE(acquired);
         EXPECT_EQ(acquired->reads.at(0).node.data, "data");
         EXPECT_EQ(Line(), std::vector<std::string>{BaseName(acquired->lock.path)});

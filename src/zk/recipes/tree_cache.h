@@ -15,10 +15,9 @@ namespace nodepool::zk {
 // listener. Retains no data beyond what it needs to find differences after a reconnection.
 //
 // For a path that `WantsData` accepts, every change is read (reads are pipelined, their results
-// delivered in the order of the changes), but for what the client itself writes, which the write's answer shows; for
-// all other paths only existence is reported. After
-// each (re)connection the whole tree is read again and the listener is notified of the differences,
-// so that its copy converges.
+// delivered in the order of the changes), but for what the client itself writes, which the write's answer
+// shows; for all other paths only existence is reported. After each (re)connection the whole tree is read
+// again and the listener is notified of the differences, so that its copy converges.
 class TreeCache {
  public:
   struct Listener {

@@ -141,7 +141,8 @@ class TreeCacheOwnChaosTest : public TreeCacheTest, public ::testing::WithParamI
         co_return;
       }
       case 1: {
-        Result<Created> unused = co_await faulty.Create("/r/s-", RandomData(), CreateMode::kPersistentSequential);
+        Result<Created> unused =
+            co_await faulty.Create("/r/s-", RandomData(), CreateMode::kPersistentSequential);
         co_return;
       }
       case 2: {

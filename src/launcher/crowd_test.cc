@@ -1,0 +1,125 @@
+// What a request costs does not depend on how many there are: counts of what the loop runs and of decisions,
+// not times.
+
+#include <gtest/gtest.h>
+
+#include "launcher/cloud_fixture_for_test.h"
+
+namespace nodepool::launcher {
+namespace {
+
+constexpr int kFew = 200;
+constexpr int kMany = 2000;
+constexpr const char* kUnlimited = "limits: {cores: -1, instances: -1, ram: -1}";
+
+struct Cost {
+  double handlers;   // that the loop ran, for each request
+  double decisions;  // of the scheduler, for each request
+};
+
+class CrowdTest : public CloudTest {
+ protected:
+  void SetUp() override {
+    CloudTest::SetUp();
+    zk_.SetLatency(std::chrono::milliseconds(1));
+  }
+
+  // The first request makes the directories.
+  void Start() {
+    StartLauncher();
+    ASSERT_TRUE(AwaitState(Request({"small"}), RequestState::kFulfilled));
+  }
+
+  // All at one instant, by nobody in particular.
+  std::vector<RequestId> AddRequests(int count, const std::vector<LabelName>& labels) {
+    NodeRequest request;
+    request.SetState(RequestState::kRequested, time_.loop().Now());
+    request.node_types = labels;
+    std::vector<RequestId> ids;
+    for (int i = 0; i < count; ++i) {
+      zk::CreateOp create{"/nodepool/requests/200-", ToJson(request), zk::CreateMode::kPersistentSequential};
+      auto created = zk_.tree().Create(create, 0, time_.loop().Now());
+      if (!created) throw std::logic_error("the requests' directory is missing");
+      ids.emplace_back(zk::BaseName(created->path));
+    }
+    return ids;
+  }
+  void AddReadyNodes(int count) {
+    for (int i = 0; i < count; ++i) AddNode(NodeState::kReady);
+  }
+
+  // Until the first `served` of `count` requests are fulfilled.
+  Cost CostOf(int count, int served, const std::vector<LabelName>& labels) {
+    Launcher& launcher = *launchers_.front()->launcher;
+    std::uint64_t decisions = launcher.decision_count();
+    std::vector<RequestId> ids = AddRequests(count, labels);
+    std::size_t handlers = time_.loop().RunReady();
+    SteadyTime limit = time_.loop().SteadyNow() + std::chrono::minutes(5);
+    while (Fulfilled(ids) < served) {
+      if (!time_.clock().has_timers() || time_.clock().next_timer() > limit) {
+        ADD_FAILURE() << Fulfilled(ids) << " of " << served << " requests are fulfilled";
+        break;
+      }
+      time_.clock().AdvanceTo(time_.clock().next_timer());
+      handlers += time_.loop().RunReady();
+    }
+    return {static_cast<double>(handlers) / count,
+            static_cast<double>(launcher.decision_count() - decisions) / count};
+  }
+
+  // They are created and served in the order of their ids.
+  int Fulfilled(const std::vector<RequestId>& ids) {
+    while (fulfilled_[ids.front()] < static_cast<int>(ids.size())) {
+      const RequestId& next = ids[static_cast<std::size_t>(fulfilled_[ids.front()])];
+      auto record = zk_.tree().Get("/nodepool/requests/" + next.value);
+      if (!record || record->data.find("\"fulfilled\"") == record->data.npos) break;
+      ++fulfilled_[ids.front()];
+    }
+    return fulfilled_[ids.front()];
+  }
+
+  void ExpectFlat(const Cost& few, const Cost& many) {
+    RecordProperty("handlers", fmt::format("{:.1f} {:.1f}", few.handlers, many.handlers));
+    RecordProperty("decisions", fmt::format("{:.2f} {:.2f}", few.decisions, many.decisions));
+    // Reads of the few fit into fewer messages.
+    EXPECT_LE(many.handlers, 1.4 * few.handlers);
+    EXPECT_LE(many.decisions, std::max(0.1, 1.1 * few.decisions))
+        << "changes that come together are decided about together";
+  }
+
+  std::map<RequestId, int> fulfilled_;  // of the requests that begin with this one
+};
+
+TEST_F(CrowdTest, ALaunchCostsNoMoreAmongMany) {
+  AddCloud({.simulation = kUnlimited});
+  Start();
+  Cost few = CostOf(kFew, kFew, {LabelName("small")});
+  ExpectFlat(few, CostOf(kMany, kMany, {LabelName("small")}));
+}
+
+TEST_F(CrowdTest, ASetOfNodesCostsNoMoreAmongMany) {
+  AddCloud({.simulation = kUnlimited});
+  Start();
+  std::vector<LabelName> three(3, LabelName("small"));
+  Cost few = CostOf(kFew, kFew, three);
+  ExpectFlat(few, CostOf(kMany / 3, kMany / 3, three));
+}
+
+TEST_F(CrowdTest, AReuseCostsNoMoreAmongMany) {
+  AddCloud({.simulation = kUnlimited});
+  Start();
+  AddReadyNodes(kFew);
+  Cost few = CostOf(kFew, kFew, {LabelName("small")});
+  AddReadyNodes(kMany);
+  ExpectFlat(few, CostOf(kMany, kMany, {LabelName("small")}));
+}
+
+TEST_F(CrowdTest, ARequestThatWaitsCostsNoMoreThanOneThatIsServed) {
+  AddCloud({.pool = "max-servers: 500", .simulation = kUnlimited});
+  Start();
+  Cost few = CostOf(kFew, kFew, {LabelName("small")});
+  ExpectFlat(few, CostOf(kMany, kFew, {LabelName("small")}));
+}
+
+}  // namespace
+}  // namespace nodepool::launcher
