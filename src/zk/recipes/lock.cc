@@ -124,9 +124,13 @@ Task<std::optional<HeldLock>> Contender::Approach(bool may_wait) {
 
 Task<std::optional<Locker::Acquired>> Contender::ContendForFree(std::vector<ReadOp> reads) {
   reads_ = std::move(reads);
-  Outcome<> entered = co_await Attempt(EnterUnseen());
-  if (!entered && !FailedWith(entered, Verdict::kRetry)) entered.error().Rethrow();
-  must_sync_ = !entered;
+  // What waits for a connection may be carried out in another session than the present one.
+  if (client_.state() == SessionState::kConnected) {
+    Outcome<> entered = co_await Attempt(EnterUnseen());
+    if (!entered && !FailedWith(entered, Verdict::kRetry)) entered.error().Rethrow();
+    must_sync_ = !entered;
+    RequireSession();
+  }
   std::optional<HeldLock> lock = co_await Contend(false);
   if (!lock) co_return std::nullopt;
   co_return Locker::Acquired{std::move(*lock), std::move(answers_)};
