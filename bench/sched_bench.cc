@@ -76,6 +76,59 @@ void BM_AssignEverythingFits(benchmark::State& state) {
 }
 BENCHMARK(BM_AssignEverythingFits)->ArgName("requests")->Arg(100)->Arg(1000)->Arg(10000);
 
+// Of `pools` pools, each of which offers ten of 50 labels; requests of `shapes` shapes wait for their
+// tenants.
+struct ManyPools {
+  ManyPools(int pool_count, int shapes) {
+    std::vector<RegisteredPool> registered;
+    for (int i = 0; i < pool_count; ++i) {
+      PoolView pool;
+      pool.key = {ProviderName(fmt::format("cloud-{}", i % 20)), PoolName(fmt::format("pool-{}", i / 20))};
+      pool.launcher = LauncherId(fmt::format("launcher-{}", i));
+      RegisteredPool announced{pool.launcher, pool.key.provider, 100, false, {}};
+      for (int each = 0; each < 10; ++each) {
+        LabelName label(fmt::format("label-{}", (i / 20 * 10 + each) % 50));
+        pool.labels[label] = {{{"instances", 1}, {"cores", 4}, {"ram", 8192}}};
+        pool.labels[label].free_nodes = &no_nodes;
+        announced.labels.insert(label);
+      }
+      pools.push_back(std::move(pool));
+      registered.push_back(std::move(announced));
+    }
+    registry = Registry(std::move(registered));
+    for (int i = 0; i < shapes; ++i) {
+      auto request = std::make_unique<NodeRequest>();
+      request->state = RequestState::kRequested;
+      request->node_types = {LabelName(fmt::format("label-{}", i % 50))};
+      request->tenant_name = fmt::format("tenant-{}", i / 50);
+      tenants[*request->tenant_name] = {{{"instances", 1}}, {{"instances", 1}}};
+      queues.Put(RequestId(fmt::format("200-{:010}", i)), *request);
+      records.push_back(std::move(request));
+    }
+  }
+
+  std::set<NodeId> no_nodes;
+  std::vector<PoolView> pools;
+  std::vector<std::unique_ptr<NodeRequest>> records;
+  std::map<std::string, TenantView> tenants;
+  Registry registry;
+  Queues queues;
+};
+
+void BM_AssignOfManyPools(benchmark::State& state) {
+  ManyPools world(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+  for (auto _ : state) {
+    Plan plan = Assign({world.pools, &world.registry, world.tenants, &world.queues});
+    benchmark::DoNotOptimize(plan);
+  }
+}
+BENCHMARK(BM_AssignOfManyPools)
+    ->ArgNames({"pools", "shapes"})
+    ->Args({20, 100})
+    ->Args({200, 100})
+    ->Args({600, 100})
+    ->Unit(benchmark::kMillisecond);
+
 void BM_QueueChange(benchmark::State& state) {
   World world(static_cast<int>(state.range(0)), 10, 0);
   NodeRequest request;

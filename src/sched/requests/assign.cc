@@ -39,26 +39,36 @@ Resources NeedOf(const PoolView& pool, const std::vector<LabelName>& labels) {
   return need;
 }
 
+// Which registered pools can serve a request: found once, however many pools are asked about it.
+struct Offers {
+  Offers(const Registry& registry, const NodeRequest& request) : candidates(registry.Candidates(request)) {
+    is_provider_binding = !request.provider.empty() &&
+                          std::any_of(candidates.begin(), candidates.end(),
+                                      [&](const auto* pool) { return pool->provider == request.provider; });
+    for (const RegisteredPool* pool : candidates) {
+      // Pools that leave it to the requested provider are not waited for.
+      if (pool->is_paused || (is_provider_binding && pool->provider != request.provider)) continue;
+      if (!preferred || pool->priority < preferred->priority) preferred = pool;
+    }
+  }
+
+  std::vector<const RegisteredPool*> candidates;
+  bool is_provider_binding = false;           // only the requested provider is to serve it
+  const RegisteredPool* preferred = nullptr;  // the first of the least priority number among those not paused
+};
+
 // Reasons to leave the request to other pools (launcher.md 8, c to h).
-Decision LeaveToOthers(const PoolView& pool, const Registry& registry, const NodeRequest& request) {
+Decision LeaveToOthers(const PoolView& pool, const Offers& offers, const NodeRequest& request) {
   if (request.state != RequestState::kRequested) return Defer(Reason::kNotRequested);
   if (request.WasDeclinedBy(pool.launcher)) return Defer(Reason::kDeclinedBefore);
-  std::vector<const RegisteredPool*> candidates = registry.Candidates(request);
-  bool is_provider_binding =
-      !request.provider.empty() && std::any_of(candidates.begin(), candidates.end(), [&](const auto* other) {
-        return other->provider == request.provider;
-      });
-  if (is_provider_binding && request.provider != pool.key.provider)
+  if (offers.is_provider_binding && request.provider != pool.key.provider)
     return Defer(Reason::kOtherProviderWanted, request.provider.value);
-  for (const RegisteredPool* other : candidates) {
-    // Pools that leave it to the requested provider are not waited for.
-    if (is_provider_binding && other->provider != request.provider) continue;
-    if (other->priority < pool.priority && !other->is_paused)
-      return Defer(Reason::kPreferredPool, other->id.value);
-  }
+  if (offers.preferred && offers.preferred->priority < pool.priority)
+    return Defer(Reason::kPreferredPool, offers.preferred->id.value);
   bool has_all = std::all_of(request.node_types.begin(), request.node_types.end(),
                              [&](const LabelName& label) { return pool.labels.contains(label); });
-  if (!has_all && !candidates.empty()) return Defer(Reason::kOthersCanServe, candidates.front()->id.value);
+  if (!has_all && !offers.candidates.empty())
+    return Defer(Reason::kOthersCanServe, offers.candidates.front()->id.value);
   return {Decision::Kind::kAccept};
 }
 
@@ -69,8 +79,9 @@ bool IsAwaitedAlready(const PoolView& pool, const Registry& registry, const Fill
                       bool is_min_ready) {
   bool is_taking = plan.misses_capacity() || is_min_ready;
   if (pool.is_waiting && is_taking) return true;
-  return std::any_of(registry.pools().begin(), registry.pools().end(), [&](const RegisteredPool& other) {
-    if (!other.is_paused || other.id == pool.launcher || other.provider != pool.key.provider) return false;
+  return std::any_of(registry.paused().begin(), registry.paused().end(), [&](std::size_t position) {
+    const RegisteredPool& other = registry.pools()[position];
+    if (other.id == pool.launcher || other.provider != pool.key.provider) return false;
     // The record does not say what it waits for, so nothing of the same pool is used.
     if (other.name == pool.key.pool) return is_taking || !plan.launch.empty();
     bool is_unlimited = pool.ignores_provider_quota && pool.is_cloud_full;
@@ -110,9 +121,10 @@ class Accounts {
   explicit Accounts(Snapshot snapshot) : snapshot_(std::move(snapshot)) {}
 
   const std::vector<PoolView>& pools() const { return snapshot_.pools; }
+  Offers OffersFor(const NodeRequest& request) const { return {*snapshot_.registry, request}; }
 
-  Decision Ask(const PoolView& pool, const NodeRequest& request) const {
-    Decision decision = LeaveToOthers(pool, *snapshot_.registry, request);
+  Decision Ask(const PoolView& pool, const Offers& offers, const NodeRequest& request) const {
+    Decision decision = LeaveToOthers(pool, offers, request);
     if (decision.kind == Decision::Kind::kAccept) decision = DeclineReason(pool, request);
     if (decision.kind == Decision::Kind::kAccept)
       decision = WaitReason(pool, *snapshot_.registry, TenantOf(request), request, taken_);
@@ -168,8 +180,9 @@ struct Outcome {
 // and lets it wait.
 Outcome AskPools(const Accounts& accounts, const NodeRequest& request) {
   Outcome outcome;
+  Offers offers = accounts.OffersFor(request);
   for (const PoolView& pool : accounts.pools()) {
-    Decision decision = accounts.Ask(pool, request);
+    Decision decision = accounts.Ask(pool, offers, request);
     if (decision.kind == Decision::Kind::kAccept) {
       if (outcome.taker == nullptr || !decision.must_wait) outcome.taker = &pool;
       if (!decision.must_wait) return outcome;
@@ -223,14 +236,24 @@ std::string_view ToString(Reason reason) {
   return "";
 }
 
-Registry::Registry(std::vector<RegisteredPool> pools) : pools_(std::move(pools)) {}
+Registry::Registry(std::vector<RegisteredPool> pools) : pools_(std::move(pools)) {
+  for (std::size_t position = 0; position < pools_.size(); ++position) {
+    if (pools_[position].is_paused) paused_.push_back(position);
+    for (const LabelName& label : pools_[position].labels) by_label_[label].push_back(position);
+  }
+}
 
 std::vector<const RegisteredPool*> Registry::Candidates(const NodeRequest& request) const {
   std::vector<const RegisteredPool*> candidates;
-  for (const RegisteredPool& pool : pools_) {
+  auto add = [&](const RegisteredPool& pool) {
     bool has_all = std::all_of(request.node_types.begin(), request.node_types.end(),
                                [&](const LabelName& label) { return pool.labels.contains(label); });
     if (has_all && !request.WasDeclinedBy(pool.id)) candidates.push_back(&pool);
+  };
+  if (request.node_types.empty()) {
+    for (const RegisteredPool& pool : pools_) add(pool);
+  } else if (auto offering = by_label_.find(request.node_types.front()); offering != by_label_.end()) {
+    for (std::size_t position : offering->second) add(pools_[position]);
   }
   return candidates;
 }
@@ -277,7 +300,8 @@ Decision Consider(const PoolView& pool, const Registry& registry, const TenantVi
                   const NodeRequest& request) {
   Snapshot snapshot{.registry = &registry};
   if (tenant != nullptr && request.tenant_name) snapshot.tenants.emplace(*request.tenant_name, *tenant);
-  return Accounts(std::move(snapshot)).Ask(pool, request);
+  Accounts accounts(std::move(snapshot));
+  return accounts.Ask(pool, accounts.OffersFor(request), request);
 }
 
 Plan Assign(Snapshot snapshot) {

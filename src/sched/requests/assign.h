@@ -34,6 +34,8 @@ class Registry {
  public:
   explicit Registry(std::vector<RegisteredPool> pools = {});
   const std::vector<RegisteredPool>& pools() const { return pools_; }
+  // Positions in `pools` of those that are paused.
+  const std::vector<std::size_t>& paused() const { return paused_; }
   bool Contains(const LauncherId& id) const;
 
   // Pools that offer every label of the request and have not declined it.
@@ -44,6 +46,8 @@ class Registry {
 
  private:
   std::vector<RegisteredPool> pools_;
+  std::vector<std::size_t> paused_;
+  std::map<LabelName, std::vector<std::size_t>> by_label_;  // positions in order
 };
 
 struct TenantView {
