@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_set>
 
 #include "async/attempt.h"
 
@@ -42,9 +43,9 @@ Task<std::vector<AnnouncedEnd>> Adapter::AnnouncedEnds(std::vector<boost::json::
 
 Task<std::vector<boost::json::value>> Adapter::NotListed(std::vector<boost::json::value> ids) {
   std::vector<Instance> instances = co_await ListInstances();
-  std::erase_if(ids, [&instances](const boost::json::value& id) {
-    return std::ranges::find(instances, id, &Instance::external_id) != instances.end();
-  });
+  std::unordered_set<boost::json::value> listed;  // a cloud may have thousands
+  for (const Instance& instance : instances) listed.insert(instance.external_id);
+  std::erase_if(ids, [&listed](const boost::json::value& id) { return listed.contains(id); });
   co_return ids;
 }
 
