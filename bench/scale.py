@@ -28,23 +28,29 @@ from services import BIN, Process, ZooKeeper, free_port, wait_for  # noqa: E402
 
 RATE = 20  # requests a second, of the steady load
 REPETITIONS = 5
-SWEEP = 10  # seconds
-LISTS = [("/api/v1/nodes", "*/*"), ("/api/v1/nodes?limit=100", "*/*"),
+SWEEP = 10  # seconds between sweeps, when they are measured
+NEVER = 3600
+LISTS = [("/api/v1/nodes", "*/*"), ("/api/v1/nodes?limit=100", "*/*"), ("/api/v1/nodes?limit=100&after=0000050000", "*/*"),
          ("/api/v1/nodes?provider=cloud-3", "*/*"), ("/api/v1/nodes?state=hold&limit=100", "*/*"),
          ("/api/v1/requests?limit=100", "*/*"), ("/api/v1/requests", "*/*"), ("/api/v1/providers", "*/*"),
          ("/node-list", "application/json"), ("/node-list", "text/plain"), ("/metrics", "*/*")]
 COMMANDS = [["list"], ["list", "--json"], ["list", "--provider", "cloud-3"], ["request-list"], ["status"]]
 
 
+def megabytes(pid: int, key: str = "VmRSS") -> float:
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.split(f"{key}:")[1].split()[0]) / 1024
+
+
 class Launcher:
     """A launcher with its web server."""
 
-    def __init__(self, folder: pathlib.Path, hosts: str, pools: int, name: str):
+    def __init__(self, folder: pathlib.Path, hosts: str, pools: int, name: str, sweep: float = NEVER):
         self.port = free_port()
         self.config = folder / f"{name}.yaml"
         self.config.write_text(yaml.safe_dump(scale_site.configuration(hosts, pools, self.port)))
         self.begun = time.monotonic()
-        self.process = Process([BIN / "nodepool-launcher", "-d", "-c", self.config, "--cleanup-interval", SWEEP],
+        self.process = Process([BIN / "nodepool-launcher", "-d", "-c", self.config, "--cleanup-interval", sweep],
                                folder / f"{name}.log")
 
     def fetch(self, path: str, accept: str = "*/*") -> bytes:
@@ -52,30 +58,26 @@ class Launcher:
         return urllib.request.urlopen(asked, timeout=120).read()
 
     def is_ready(self) -> bool:
+        """Every provider can be used, and the records are read."""
         if not self.process.is_running():
             raise AssertionError(f"the launcher ended:\n{self.process.output()[-4000:]}")
         try:
             self.fetch("/ready")
-            return bool(json.loads(self.fetch("/api/v1/nodes?limit=1"))["nodes"] or self.begun is None)
+            return bool(self.fetch("/api/v1/nodes?limit=1"))
         except OSError:
             return False
 
-    def wait_ready(self, has_nodes: bool = True) -> float:
+    def wait_ready(self) -> float:
         """Seconds since its start."""
-        if not has_nodes:
-            self.begun, begun = None, self.begun
-        else:
-            begun = self.begun
         wait_for(self.is_ready, "the launcher is ready", 600, pause=0.02)
-        return time.monotonic() - begun
+        return time.monotonic() - self.begun
 
     def cpu(self) -> float:
         """Seconds, of all its threads."""
         return sum(int(task.read_text().split()[0]) for task in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")) / 1e9
 
     def megabytes(self, key: str = "VmRSS") -> float:
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.split(f"{key}:")[1].split()[0]) / 1024
+        return megabytes(self.process.pid, key)
 
 
 class Scale:
@@ -87,30 +89,34 @@ class Scale:
         self.launchers: list[Launcher] = []
 
     def stop(self):
-        for launcher in self.launchers:
-            launcher.process.stop()
+        self.stop_launchers()
         self.zk.stop()
         self.zk.close()
         self.server.stop()
 
-    def launcher(self, name: str, chroot: str = "") -> Launcher:
-        self.launchers.append(Launcher(self.folder, self.server.hosts + chroot, self.options.pools, name))
+    def launcher(self, name: str, chroot: str = "", sweep: float = NEVER) -> Launcher:
+        self.launchers.append(Launcher(self.folder, self.server.hosts + chroot, self.options.pools, name, sweep))
         return self.launchers[-1]
+
+    def stop_launchers(self):
+        for launcher in self.launchers:
+            launcher.process.stop()
+        self.launchers.clear()
 
     def empty_megabytes(self) -> float:
         self.zk.ensure_path("/empty")
         launcher = self.launcher("empty", "/empty")
-        self.figures.add("an empty launcher; start-up", launcher.wait_ready(has_nodes=False), "s")
+        self.figures.add("an empty launcher; start-up", launcher.wait_ready(), "s")
         self.figures.add("an empty launcher; memory", launcher.megabytes(), "MB")
         found = launcher.megabytes()
-        launcher.process.stop()
-        self.launchers.clear()
+        self.stop_launchers()
         return found
 
     def furnish(self):
         begin = time.monotonic()
         scale_site.furnish(self.zk, self.options.nodes, self.options.requests, self.options.pools)
         print(f"{self.options.nodes} nodes and {self.options.requests} requests written in {time.monotonic() - begin:.0f} s", flush=True)
+        self.figures.add("ZooKeeper; memory", megabytes(self.server.process.pid), "MB")
 
     def start(self, number: int, empty: float):
         what = f"launcher {number}"
@@ -125,7 +131,18 @@ class Scale:
     def cpu(self) -> float:
         return sum(launcher.cpu() for launcher in self.launchers)
 
-    def used(self, what: str, seconds: float, action) -> float:
+    def sweeps(self):
+        """After the second one, which logs the machines that it misses: here all that nodes are in use on."""
+        launcher = self.launcher("sweeping", sweep=SWEEP)
+        launcher.wait_ready()
+        time.sleep(3 * SWEEP)
+        before, begin = launcher.cpu(), time.monotonic()
+        time.sleep(4 * SWEEP)
+        passed = time.monotonic() - begin
+        self.figures.add("launcher 1; CPU of a sweep", (launcher.cpu() - before) / passed * SWEEP, "s")
+        self.stop_launchers()
+
+    def used(self, action) -> float:
         """CPU of all launchers during the action, without what they use when idle."""
         before, begin = self.cpu(), time.monotonic()
         action()
@@ -133,19 +150,12 @@ class Scale:
         return self.cpu() - before - self.idle_share * passed
 
     def idle(self):
-        """After the second sweep, which logs what it has found."""
-        what = f"{len(self.launchers)} launchers, idle; CPU"
-        for launcher in self.launchers:
-            wait_for(lambda: self.sweeps(launcher) >= 2, "two sweeps", 20 * SWEEP, 0.5)
+        """Between sweeps."""
+        time.sleep(5)  # of work after the start
         before, begin = self.cpu(), time.monotonic()
-        time.sleep(2 * SWEEP)
+        time.sleep(self.options.seconds)
         self.idle_share = (self.cpu() - before) / (time.monotonic() - begin)
-        # Sweeps are what is left: in production there is one a minute.
-        self.figures.add(what, 100 * self.idle_share / len(self.launchers) * SWEEP / 60, "%")
-
-    @staticmethod
-    def sweeps(launcher: Launcher) -> float:
-        return (time.monotonic() - launcher.begun) / SWEEP - 0.5
+        self.figures.add(f"{len(self.launchers)} launchers, idle; CPU of each", 100 * self.idle_share / len(self.launchers), "%")
 
     def steady(self):
         """Requests for one node, used and given back."""
@@ -157,7 +167,7 @@ class Scale:
                      "--label", scale_site.LOAD_LABEL]
             lines.append(subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True).stdout)
 
-        used = self.used("steady", seconds, load)
+        used = self.used(load)
         _, count, failed, median, high, _ = (float(word) for word in lines[0].split())
         what = f"{len(self.launchers)} launchers, {RATE} requests per second"
         self.figures.add(f"{what}; failed", failed)
@@ -180,7 +190,7 @@ class Scale:
                     time.sleep(ahead)
             time.sleep(1)  # until all have heard of it
 
-        used = self.used("changes", self.options.seconds, change)
+        used = self.used(change)
         what = f"{len(self.launchers)} launchers, 100 changes per second"
         self.figures.add(f"{what}; CPU per change and launcher", 1e6 * used / count / len(self.launchers), "µs")
 
@@ -230,6 +240,7 @@ def main():
             print(f"load {os.getloadavg()[0]:.1f}, {BIN}", flush=True)
             empty = scale.empty_megabytes()
             scale.furnish()
+            scale.sweeps()
             for number in range(1, options.launchers + 1):
                 scale.start(number, empty)
                 if number in (1, options.launchers):

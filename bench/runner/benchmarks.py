@@ -27,6 +27,7 @@ class Table:
     title: str
     rules: tuple[Rule, ...]
     benchmarks: tuple[Benchmark, ...]
+    is_long: bool = False  # run only when it is named
 
 
 def load(name: str, column: str, *words: str) -> Benchmark:
@@ -94,6 +95,8 @@ TABLES = (
                             small=("--idle-seconds", "1", "--nodes", "10", "--waiting", "2")),)),
     Table("decisions", "Decisions of the scheduler", MICRO_RULES, (micro("sched_bench"),)),
     Table("records", "Records", MICRO_RULES, (micro("record_bench"),)),
+    Table("memory", "A node in memory", (Rule("*", "bytes", Kind.LOW),), (
+        Benchmark("memory-bench", "", (f"{MEASURED}/memory_bench", "--figures", FILE), ("--nodes", "100")),)),
     Table("codec", "The ZooKeeper protocol", MICRO_RULES, (micro("codec_bench"),)),
     Table("configuration", "Configuration", MICRO_RULES, (micro("config_bench"),)),
     Table("zk-client", "The ZooKeeper client", SERVER_RULES, (
@@ -102,6 +105,9 @@ TABLES = (
         Benchmark("zk-server-bench", "", (f"{MEASURED}/zk_server_bench", "--figures", FILE), ("--count", "200", "--znodes", "200")),)),
     Table("lists", "Lists of 10,000 nodes", SCRIPT_RULES, (script("lists_load", "--nodes", "50", "--repetitions", "1"),)),
     Table("drivers", "Many static hosts, many slots", SCRIPT_RULES, (script("drivers_load", "--count", "20"),)),
+    Table("scale", "100,000 nodes, 20,000 waiting requests, 200 pools", SCRIPT_RULES, (
+        dataclasses.replace(script("scale", "--nodes", "100", "--requests", "20", "--pools", "20", "--launchers", "2", "--seconds", "2",
+                                   "--repetitions", "1"), name="scale-100000"),), is_long=True),
 )
 
 
@@ -112,4 +118,4 @@ def find(names: list[str]) -> list[tuple[Table, Benchmark]]:
     if unknown:
         raise ValueError(f"there is no benchmark {unknown[0]}; there is {', '.join(sorted(known))}")
     return [(table, benchmark) for table in TABLES for benchmark in table.benchmarks
-            if {"all", table.name, benchmark.name} & set(names)]
+            if {table.name, benchmark.name} & set(names) or ("all" in names and not table.is_long)]

@@ -67,8 +67,9 @@ class Launcher {
 
   // Shows the requests of the cluster, and those that failed in the last hour and are deleted already, by id,
   // for as long as `see` wants more.
-  void ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const {
-    view_.ForEachRequest(see);
+  void ForEachRequest(const std::function<bool(const RequestStatus&)>& see,
+                      const RequestId& after = {}) const {
+    view_.ForEachRequest(see, after);
   }
 
   // One of those; nullopt: there is none. Valid until the next change.

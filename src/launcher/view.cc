@@ -21,11 +21,14 @@ std::string View::WhyNotReady() const {
   return Join(missing, " ");
 }
 
-void View::ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const {
+void View::ForEachRequest(const std::function<bool(const RequestStatus&)>& see,
+                          const RequestId& after) const {
   const std::map<RequestId, store::StoredRequest>& deleted = failed_.Deleted();
-  auto next = deleted.begin();
+  auto next = deleted.upper_bound(after);
   auto see_deleted = [&] { return see({next->first, &next->second.record, std::nullopt, {}, true}); };
-  for (const auto& [id, request] : context_.requests.all()) {
+  const auto& all = context_.requests.all();
+  for (auto it = all.upper_bound(after); it != all.end(); ++it) {
+    const auto& [id, request] = *it;
     for (; next != deleted.end() && next->first < id; ++next) {
       if (!see_deleted()) return;
     }

@@ -35,7 +35,7 @@ class View {
   std::string WhyNotReady() const;
   // Shows the requests of the cluster, and those that failed in the last hour and are deleted already, by id,
   // for as long as `see` wants more.
-  void ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const;
+  void ForEachRequest(const std::function<bool(const RequestStatus&)>& see, const RequestId& after) const;
   // One of those; nullopt: there is none. Valid until the next change.
   std::optional<RequestStatus> FindRequest(const RequestId& id) const;
   // When the newest build of the image is older than its rebuild-age. nullopt: it was never built, is paused,

@@ -43,10 +43,9 @@ Task<std::vector<AnnouncedEnd>> Adapter::AnnouncedEnds(std::vector<boost::json::
 
 Task<std::vector<boost::json::value>> Adapter::NotListed(std::vector<boost::json::value> ids) {
   std::vector<Instance> instances = co_await ListInstances();
-  std::unordered_set<std::string> listed;
-  for (const Instance& instance : instances) listed.insert(boost::json::serialize(instance.external_id));
-  std::erase_if(
-      ids, [&listed](const boost::json::value& id) { return listed.contains(boost::json::serialize(id)); });
+  std::unordered_set<boost::json::value> listed;  // a cloud may have thousands
+  for (const Instance& instance : instances) listed.insert(instance.external_id);
+  std::erase_if(ids, [&listed](const boost::json::value& id) { return listed.contains(id); });
   co_return ids;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
+#include <unordered_set>
 
 #include "async/attempt.h"
 #include "async/deadline.h"
@@ -87,11 +88,10 @@ Task<MissingMachines::Machines> MissingMachines::Missing(Machines candidates) {
   std::vector<boost::json::value> ids;
   for (const auto& [id, external_id] : candidates) ids.push_back(external_id);
   SteadyTime deadline = environment_.loop.SteadyNow() + kListLimit;
-  std::vector<boost::json::value> gone = co_await WithDeadline(
+  std::vector<boost::json::value> missing = co_await WithDeadline(
       environment_.loop, deadline, "looking for missing machines", adapter_.MissingMachines(std::move(ids)));
-  std::erase_if(candidates, [&gone](const auto& candidate) {
-    return std::ranges::find(gone, candidate.second) == gone.end();
-  });
+  std::unordered_set<boost::json::value> gone(missing.begin(), missing.end());
+  std::erase_if(candidates, [&gone](const auto& candidate) { return !gone.contains(candidate.second); });
   co_return candidates;
 }
 

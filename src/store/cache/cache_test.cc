@@ -190,6 +190,34 @@ TEST(NodeCache, KnowsContendersWithoutReadingAnything) {  // OT-7
   EXPECT_FALSE(following.cache.Find(node.id())->is_locked());
 }
 
+TEST(NodeCache, KnowsContendersOfANodeWhoseRecordCannotBeReadMeanwhile) {
+  World w;
+  w.Put("/nodepool/nodes", "");
+  Following<NodeCache> following(w);
+  NodeId id(Id(0));
+  std::string path = "/nodepool/nodes/" + id.str();
+  auto contender = [&](int number) { return path + fmt::format("/lock/x__lock__{:010}", number); };
+  auto put = [&](const std::string& where, const std::string& data) {
+    w.Put(where, data);
+    w.time.Advance(std::chrono::milliseconds(1));
+  };
+  put(path, "{");
+  put(path + "/lock", "");
+  put(contender(0), "");
+  put(path, ToJson(InitNode()));
+  EXPECT_EQ(following.cache.Find(id)->contenders.size(), 1u) << "seen before the record could be read";
+  put(path, "{{");
+  ASSERT_EQ(following.cache.Find(id), nullptr);
+  put(contender(1), "");
+  put(path, ToJson(InitNode()));
+  EXPECT_EQ(following.cache.Find(id)->contenders.size(), 2u);
+  put(path, "{{{");
+  w.Erase(contender(0));
+  w.time.Advance(std::chrono::milliseconds(1));
+  put(path, ToJson(InitNode()));
+  EXPECT_EQ(following.cache.Find(id)->contenders.size(), 1u);
+}
+
 // D-08, coordination.17.22
 TEST(NodeCache, MalformedRecordsAreReportedOncePerVersionAndSkipped) {
   World w;

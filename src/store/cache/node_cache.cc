@@ -53,7 +53,11 @@ const std::set<NodeId>& NodeCache::InState(NodeState state) const {
 }
 
 const std::set<NodeId>& NodeCache::Named(const std::string& name) const {
-  return FindOrEmpty(Indexes().by_name, name);
+  if (!names_) {
+    names_ = std::make_unique<NameIndex>();
+    for (const auto& [id, node] : nodes_) names_->Add(node);
+  }
+  return FindOrEmpty(names_->by_name, name);
 }
 
 const std::map<std::string, std::set<NodeId>>& NodeCache::HeldByJob() const { return Indexes().held_by_job; }
@@ -88,8 +92,7 @@ void NodeCache::OnNode(const std::string& path, const zk::NodeData& node) {
   if (place.part == paths::BelowNodes::Part::kRecord) {
     OnRecord(place.id, path, node);
   } else if (place.part == paths::BelowNodes::Part::kContender) {
-    contenders_[place.id].insert(place.contender);
-    OnContenders(place.id);
+    OnContender(place.id, place.contender, true);
   }
 }
 
@@ -98,14 +101,10 @@ void NodeCache::OnGone(const std::string& path) {
   if (place.part == paths::BelowNodes::Part::kRecord) {
     malformed_.Discard(path);
     empty_.erase(place.id);
-    contenders_.erase(place.id);
     Replace(place.id, std::nullopt);
+    contenders_.erase(place.id);
   } else if (place.part == paths::BelowNodes::Part::kContender) {
-    auto it = contenders_.find(place.id);
-    if (it == contenders_.end()) return;
-    it->second.erase(place.contender);
-    if (it->second.empty()) contenders_.erase(it);
-    OnContenders(place.id);
+    OnContender(place.id, place.contender, false);
   }
 }
 
@@ -127,26 +126,45 @@ void NodeCache::OnRecord(const NodeId& id, const std::string& path, const zk::No
   Replace(id, std::move(after));
 }
 
-void NodeCache::OnContenders(const NodeId& id) {
-  auto it = nodes_.find(id);
-  if (it == nodes_.end()) return;
-  StoredNode before = it->second;
-  it->second.contenders = FindOrEmpty(contenders_, id);
-  listeners_.Notify(id, &before, &it->second);
+void NodeCache::OnContender(const NodeId& id, const std::string& contender, bool is_there) {
+  auto change = [&](std::set<std::string>& contenders) {
+    if (is_there) {
+      contenders.insert(contender);
+    } else {
+      contenders.erase(contender);
+    }
+  };
+  if (auto it = nodes_.find(id); it != nodes_.end()) {
+    StoredNode before = it->second;
+    change(it->second.contenders);
+    listeners_.Notify(id, &before, &it->second);
+    return;
+  }
+  auto it = contenders_.try_emplace(id).first;
+  change(it->second);
+  if (it->second.empty()) contenders_.erase(it);
 }
 
 void NodeCache::Replace(const NodeId& id, std::optional<StoredNode> after) {
   std::optional<StoredNode> before;
+  std::set<std::string> contenders;
   if (auto it = nodes_.find(id); it != nodes_.end()) {
     if (indexes_) indexes_->Remove(it->second);
+    if (names_) names_->Remove(it->second);
     before = std::move(it->second);
+    contenders = before->contenders;
     nodes_.erase(it);
+  } else if (auto unlisted = contenders_.extract(id)) {
+    contenders = std::move(unlisted.mapped());
   }
   const StoredNode* now = nullptr;
   if (after) {
-    after->contenders = FindOrEmpty(contenders_, id);
+    after->contenders = std::move(contenders);
     if (indexes_) indexes_->Add(*after);
+    if (names_) names_->Add(*after);
     now = &nodes_.emplace(id, std::move(*after)).first->second;
+  } else if (!contenders.empty()) {
+    contenders_[id] = std::move(contenders);
   }
   if (before || now != nullptr) listeners_.Notify(id, before ? &*before : nullptr, now);
 }

@@ -15,6 +15,7 @@
 namespace nodepool::store {
 
 struct NodeIndexes;
+struct NameIndex;
 
 // Every node of the tree, in memory, with the indexes the launcher needs. Fed by
 // one recursive watch; lock contenders are known without reading anything.
@@ -82,7 +83,7 @@ class NodeCache : private zk::TreeCache::Listener {
   void OnSynced() override {}
 
   void OnRecord(const NodeId& id, const std::string& path, const zk::NodeData& node);
-  void OnContenders(const NodeId& id);
+  void OnContender(const NodeId& id, const std::string& contender, bool is_there);
   void Replace(const NodeId& id, std::optional<StoredNode> after);
   // Built at the first use and kept up to date from then on: users that only iterate over all nodes
   // do without.
@@ -90,10 +91,11 @@ class NodeCache : private zk::TreeCache::Listener {
 
   Loop& loop_;
   std::map<NodeId, StoredNode> nodes_;
-  std::map<NodeId, std::set<std::string>> contenders_;  // also of nodes not (yet) listed
+  std::map<NodeId, std::set<std::string>> contenders_;  // of nodes that are not listed, or not yet
   std::set<NodeId> empty_;
   MalformedRecords malformed_;
   mutable std::unique_ptr<NodeIndexes> indexes_;
+  mutable std::unique_ptr<NameIndex> names_;  // likewise
   Listeners<const NodeId&, const StoredNode*, const StoredNode*> listeners_;
   zk::TreeCache tree_;
 };

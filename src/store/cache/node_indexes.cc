@@ -57,7 +57,6 @@ void NodeIndexes::Add(const StoredNode& node) {
   if (!record.allocated_to.empty()) Insert(by_request, record.allocated_to, node.id);
   if (record.state) Insert(by_state, *record.state, node.id);
   Insert(by_provider, record.provider, node.id);
-  for (const std::string& name : Names(record)) Insert(by_name, name, node.id);
   if (std::optional<std::string> job = HeldForJob(record)) Insert(held_by_job, *job, node.id);
   Count(pool_sizes, pool, 1);
   pools[record.provider].insert(pool);
@@ -74,7 +73,6 @@ void NodeIndexes::Remove(const StoredNode& node) {
   if (!record.allocated_to.empty()) Erase(by_request, record.allocated_to, node.id);
   if (record.state) Erase(by_state, *record.state, node.id);
   Erase(by_provider, record.provider, node.id);
-  for (const std::string& name : Names(record)) Erase(by_name, name, node.id);
   if (std::optional<std::string> job = HeldForJob(record)) Erase(held_by_job, *job, node.id);
   Count(pool_sizes, pool, -1);
   if (!pool_sizes.contains(pool)) {
@@ -83,6 +81,14 @@ void NodeIndexes::Remove(const StoredNode& node) {
     if (it->second.empty()) pools.erase(it);
   }
   CountUse(node, -1);
+}
+
+void NameIndex::Add(const StoredNode& node) {
+  for (const std::string& name : Names(node.record)) Insert(by_name, name, node.id);
+}
+
+void NameIndex::Remove(const StoredNode& node) {
+  for (const std::string& name : Names(node.record)) Erase(by_name, name, node.id);
 }
 
 void NodeIndexes::SetAside(const NodeId& id, const StoredNode* node) {

@@ -26,7 +26,6 @@ struct NodeIndexes {
   std::map<RequestId, std::set<NodeId>> by_request;
   std::map<ProviderName, std::set<NodeId>> by_provider;
   std::map<NodeState, std::set<NodeId>> by_state;
-  std::map<std::string, std::set<NodeId>> by_name;      // hostname, whole and short, and external id
   std::map<std::string, std::set<NodeId>> held_by_job;  // those in state hold
   std::map<PoolKey, std::size_t> pool_sizes;
   std::map<ProviderName, std::set<PoolKey>> pools;
@@ -39,6 +38,15 @@ struct NodeIndexes {
   void InsertFree(const StoredNode& node);
   void EraseFree(const StoredNode& node);
   void CountUse(const StoredNode& node, int sign);
+};
+
+// Nodes by hostname, whole and short, and external id. An index of its own because few launchers need it and
+// it takes as much memory as the others together.
+struct NameIndex {
+  void Add(const StoredNode& node);
+  void Remove(const StoredNode& node);
+
+  std::map<std::string, std::set<NodeId>> by_name;
 };
 
 }  // namespace nodepool::store

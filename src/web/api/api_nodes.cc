@@ -10,7 +10,8 @@ using store::StoredNode;
 
 const FieldTable<StoredNode>& NodeFields() {
   static const FieldTable<StoredNode> fields({
-      {{"id", Text(), "ten digits"}, [](const StoredNode& n) { return Cell::OfText(n.id.value); }},
+      {{.key = "id", .type = Text(), .text = "ten digits", .is_order = true},
+       [](const StoredNode& n) { return Cell::OfText(n.id.value); }},
       {{"state", OneOf(NodeStateWords()).OrNull(), "", false, Kind::kState},
        [](const StoredNode& n) { return StateCell(n.record.state); }},
       {{"state_age", Whole(), "seconds since it came into this state"},

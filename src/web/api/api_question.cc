@@ -11,10 +11,15 @@ namespace nodepool::web {
 namespace {
 
 constexpr const char* kLimit = "limit";
+constexpr const char* kAfter = "after";
 
 const FieldDoc* Find(const std::vector<FieldDoc>& fields, listing::Kind kind) {
   auto found = std::ranges::find(fields, kind, &FieldDoc::asked_as);
   return found == fields.end() ? nullptr : &*found;
+}
+
+bool AreOrdered(const std::vector<FieldDoc>& fields) {
+  return std::ranges::any_of(fields, &FieldDoc::is_order);
 }
 
 // The field that a parameter filters by; null: none.
@@ -46,6 +51,11 @@ std::vector<ParameterDoc> ParametersOf(const std::vector<FieldDoc>& fields, std:
     parameters.push_back({std::string(name), fmt::format("only entries with this in `{}`", field->key),
                           OneOf(WordsOf(field->type)), true});
   }
+  for (const FieldDoc& field : fields) {
+    if (!field.is_order) continue;
+    parameters.push_back(
+        {kAfter, fmt::format("only entries after the one with this `{}`: the next page", field.key), Text()});
+  }
   parameters.push_back({kLimit, fmt::format("at most so many, and at most {}", max), Whole()});
   return parameters;
 }
@@ -54,8 +64,14 @@ Expected<Query> ReadQuery(const Request& request, const std::vector<FieldDoc>& f
   Query query;
   for (const auto& [name, value] : request.query) {
     const FieldDoc* field = FieldOf(fields, name);
-    if (field == nullptr && name != kLimit) return Unexpected(Verdict::kInvalid, Unknown(name, fields));
+    bool is_after = name == kAfter && AreOrdered(fields);
+    if (field == nullptr && !is_after && name != kLimit)
+      return Unexpected(Verdict::kInvalid, Unknown(name, fields));
     if (value.empty()) continue;
+    if (is_after) {
+      query.after = value;
+      continue;
+    }
     if (field == nullptr) {
       const char* end = value.data() + value.size();
       auto [rest, error] = std::from_chars(value.data(), end, query.limit);

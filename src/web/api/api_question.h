@@ -18,6 +18,7 @@ struct Query {
 
   listing::RowFilter filter;
   std::size_t limit = kMaxEntries;
+  std::string after;  // only entries that come after this one; empty: all
 };
 
 // Parses the query of a request for entries with these fields. An empty value restricts nothing.

@@ -55,7 +55,7 @@ json::value AcceptedBy(const RequestStatus& status) {
 
 const FieldTable<RequestStatus>& RequestFields() {
   static const FieldTable<RequestStatus> fields({
-      {{"id", Text(), "priority and number, 200-0000000001"},
+      {{.key = "id", .type = Text(), .text = "priority and number, 200-0000000001", .is_order = true},
        [](const RequestStatus& r) { return json::value(r.id.value); }},
       {{"state", OneOf(RequestStateWords()).OrNull(), "", false, Kind::kState},
        [](const RequestStatus& r) { return StateCell(r.record->state); }},

@@ -122,6 +122,10 @@ TEST_F(ApiTest, QueriesSelectEntries) {
   EXPECT_THAT(Names("nodes", "?limit=2"), ElementsAre(a, b));
   EXPECT_THAT(Ask("/api/v1/nodes?limit=2").body, HasSubstr(R"("is_complete":false})"));
   EXPECT_THAT(Ask("/api/v1/nodes?limit=3").body, HasSubstr(R"("is_complete":true})"));
+  EXPECT_THAT(Names("nodes", "?after=" + a + "&limit=1"), ElementsAre(b));
+  EXPECT_THAT(Names("nodes", "?after=" + a + "&label=small"), IsEmpty());
+  EXPECT_THAT(Names("nodes", "?after=" + b), ElementsAre(c)) << "answers of two pages are not mixed up";
+  EXPECT_THAT(Names("nodes", "?after=" + c), IsEmpty());
   EXPECT_THAT(Names("providers", "?label=large", "name"), ElementsAre("cloud"));
   EXPECT_THAT(Names("providers", "?provider=unknown", "name"), IsEmpty());
   EXPECT_THAT(Names("components", "?label=small", "kind"), ElementsAre("pool"));
@@ -136,7 +140,7 @@ TEST_F(ApiTest, UnknownParametersAreNamed) {
     return std::string(json::parse(response.body).at("message").as_string());
   };
   EXPECT_EQ(refusal("/api/v1/nodes?colour=red"),
-            "There is no parameter \"colour\" here; there is state, label, provider, limit.");
+            "There is no parameter \"colour\" here; there is state, label, provider, after, limit.");
   EXPECT_EQ(refusal("/api/v1/images?state=ready"),
             "There is no parameter \"state\" here; there is provider, limit.");
   EXPECT_EQ(refusal("/api/v1/requests?state=bogus"),

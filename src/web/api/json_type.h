@@ -34,6 +34,7 @@ struct FieldDoc {
   bool is_optional = false;  // left out if there is no value
   // How queries filter by it: as state, label or provider.
   listing::Kind asked_as = listing::Kind::kPlain;
+  bool is_order = false;  // entries are sorted by this text, and a query can begin after one
 };
 
 JsonType Text();

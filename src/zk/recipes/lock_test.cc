@@ -351,6 +351,7 @@ TEST_F(LockTest, AFreeLockSurvivesAnyLostAnswer) {
 // It is carried out in the next session, which its caller does not know yet.
 TEST_F(LockTest, AFreeLockThatIsTriedBetweenTwoSessionsLeavesNoContender) {
   (void)zk.tree().Create(CreateOp{kLockDirectory}, 0, time.loop().Now());
+  (void)time.Run(a.client->Exists("/n"));
   zk.SetLatency(std::chrono::milliseconds(10));
   zk.ExpireSession(*a.client);
   ASSERT_TRUE(time.RunUntil([&] { return a.client->state() == SessionState::kConnecting; }));
