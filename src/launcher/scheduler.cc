@@ -10,6 +10,11 @@ namespace {
 // Between two checks of a cache that lags.
 constexpr Duration kMaxRecheckPause = std::chrono::seconds(8);
 
+// After a decision, for so many times what it took, further changes are collected for the next one: with many
+// pools and many shapes of requests a decision takes milliseconds, and a request causes several.
+constexpr int kPausePerDecision = 3;
+constexpr Duration kMaxDecisionPause = std::chrono::milliseconds(100);
+
 // Whether a change of a node can affect what can be handed out or launched.
 bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* after) {
   if (before == nullptr || after == nullptr) return true;
@@ -144,8 +149,12 @@ bool Scheduler::IsReady() {
 SteadyTime Scheduler::Decide() {
   // Changes of the connection and the registry wake it.
   if (!IsReady()) return SteadyTime::max();
+  SteadyTime begun = context_.loop.SteadyNow();
+  if (begun < next_decision_) return next_decision_;
   for (PoolWorker* pool : pools_) pool->CapacityChanged();
   plan_ = sched::Assign(TakeSnapshot());
+  SteadyTime decided = context_.loop.SteadyNow();
+  next_decision_ = decided + std::min(kPausePerDecision * (decided - begun), kMaxDecisionPause);
   for (const auto& acceptance : plan_.accept) CarryOut(acceptance);
   for (const auto& declination : plan_.decline) CarryOut(declination);
   SteadyTime now = context_.loop.SteadyNow();
