@@ -10,8 +10,9 @@ namespace {
 // Between two checks of a cache that lags.
 constexpr Duration kMaxRecheckPause = std::chrono::seconds(8);
 
-// After a decision, for so many times what it took, further changes are collected for the next one: with many
-// pools and many shapes of requests a decision takes milliseconds, and a request causes several.
+// After a long decision, for so many times what it took, further changes are collected for the next one: with
+// many pools and many shapes of requests a decision takes milliseconds, and a request causes several.
+constexpr Duration kLongDecision = std::chrono::milliseconds(1);
 constexpr int kPausePerDecision = 3;
 constexpr Duration kMaxDecisionPause = std::chrono::milliseconds(100);
 
@@ -154,7 +155,9 @@ SteadyTime Scheduler::Decide() {
   for (PoolWorker* pool : pools_) pool->CapacityChanged();
   plan_ = sched::Assign(TakeSnapshot());
   SteadyTime decided = context_.loop.SteadyNow();
-  next_decision_ = decided + std::min(kPausePerDecision * (decided - begun), kMaxDecisionPause);
+  Duration taken = decided - begun;
+  if (taken >= kLongDecision)
+    next_decision_ = decided + std::min(kPausePerDecision * taken, kMaxDecisionPause);
   for (const auto& acceptance : plan_.accept) CarryOut(acceptance);
   for (const auto& declination : plan_.decline) CarryOut(declination);
   SteadyTime now = context_.loop.SteadyNow();

@@ -86,9 +86,8 @@ Task<std::optional<Nodes::LockedWithNote>> Nodes::LockFree(NodeId id) {
   using Acquired = std::optional<zk::Locker::Acquired>;
   std::vector<zk::ReadOp> reads{{zk::ReadOp::Kind::kData, paths::Node(id)},
                                 {zk::ReadOp::Kind::kData, paths::HoldNote(id)}};
-  auto take_over = [this, id](Acquired& acquired) -> Task<std::optional<LockedWithNote>> {
-    if (!acquired) return Default<std::optional<LockedWithNote>>();
-    return TakeOver(tree_, id, acquired);
+  auto take_over = [this, id](Acquired& acquired) {
+    return acquired ? TakeOver(tree_, id, acquired) : Default<std::optional<LockedWithNote>>();
   };
   auto unlock = [this](Acquired& acquired) { return acquired ? tree_.Unlock(acquired->lock) : Default<>(); };
   return Bracket(tree_.TryLockFree(paths::NodeLock(id), std::move(reads)), take_over, unlock);
