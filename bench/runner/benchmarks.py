@@ -49,6 +49,7 @@ def script(name: str, *small: str) -> Benchmark:
 LOAD_RULES = (
     Rule("failed requests", "", Kind.COUNT),
     Rule("created to fulfilled, *", "ms", Kind.LOW),
+    Rule("created to the server's answer, *", "ms", Kind.LOW),
     Rule("requests per second", "", Kind.HIGH),
     Rule("ZooKeeper transactions per request, *", "", Kind.COUNT, within=0.05),
     Rule("launcher CPU per request*", "ms", Kind.LOW),
@@ -75,7 +76,7 @@ def crowd(mode: str, requests: int, *words: str) -> Benchmark:
 
 
 def beside(nodes: int) -> Benchmark:
-    small = ("--requests", "20", "--nodes", "10", "--waiting", "2")
+    small = ("--requests", "20", "--warm-up", "5", "--nodes", "10", "--waiting", "2")
     words = load(f"beside-{nodes}", f"{nodes:,}, {nodes // 5:,}", "--requests", "500", "--rate", "100", "--nodes", str(nodes),
                  "--waiting", str(nodes // 5))
     return dataclasses.replace(words, small=small)
