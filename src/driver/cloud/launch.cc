@@ -5,6 +5,7 @@
 #include "async/backoff.h"
 #include "async/cleanup.h"
 #include "async/deadline.h"
+#include "base/request_id.h"
 #include "base/text.h"
 #include "driver/cloud/check_instance.h"
 #include "driver/cloud/metadata.h"
@@ -99,7 +100,7 @@ Task<> Launch::Run() {
                     context_.config->name, is_final ? "" : "; the next one follows", failure.message());
     if (step_ == Step::kScan && !IsFinal(failure)) co_await DiagnoseFailedScan();
     if (is_final) failure.Rethrow();
-    last_refusal_ = verdict == Verdict::kInvalid ? failure.message() : "";
+    last_refusal_ = verdict == Verdict::kInvalid ? WithoutRequestIds(failure.message()) : "";
     co_await context_.loop().SleepFor(pauses.Next());
   }
 }
@@ -110,7 +111,7 @@ bool Launch::IsFinal(const Failure& failure) const {
   if (step_ == Step::kScan || verdict != Verdict::kInvalid) return false;
   // A failed preparation would fail again. A first refusal may come from what the adapter has cached of the
   // cloud; the same refusal a second time does not (D-26).
-  return step_ == Step::kPrepare || failure.message() == last_refusal_;
+  return step_ == Step::kPrepare || WithoutRequestIds(failure.message()) == last_refusal_;
 }
 
 Task<bool> Launch::AttemptInTime() {

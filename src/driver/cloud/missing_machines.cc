@@ -8,6 +8,7 @@
 
 #include "async/attempt.h"
 #include "async/deadline.h"
+#include "base/request_id.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "driver/free_node.h"
@@ -105,7 +106,7 @@ Task<std::map<NodeId, std::string>> MissingMachines::Announced(Machines candidat
   Outcome<std::vector<AnnouncedEnd>> read = co_await Attempt(std::move(reading));
   std::map<NodeId, std::string> announced;
   const std::string fault = read ? "" : read.error().message();
-  bool is_new = std::exchange(last_fault_, fault) != fault;
+  bool is_new = ReplaceMessage(last_fault_, fault);
   if (!read) {
     if (is_new)
       logger_.Warning("Which machines provider {} will take away is not known: {}", config_.name, fault);
