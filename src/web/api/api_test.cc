@@ -154,7 +154,7 @@ TEST_F(ApiTest, Images) {
   Put("/nodepool/images/deb-12/builds/b1", R"({"state": "ready", "state_time": 1, "formats": "raw,qcow2"})");
   Put("/nodepool/images/deb-12/builds/b2", R"({"state": "building", "state_time": 2, "builder": "nb01"})");
   Put("/nodepool/images/deb-12/builds/b1/providers/cloud/images/0000000001",
-      R"({"state": "ready", "state_time": 3, "external_id": "x", "external_name": "n", "format": "raw"})");
+      R"({"state": "ready", "state_time": 3, "progress": "sending the file, 40 %", "external_id": "x", "external_name": "n", "format": "raw"})");
   Put("/nodepool/images/deb-12/pause", "");
   json::object image = List("images").at(0).as_object();
   image.stable_erase("newest_ready_build_age");
@@ -172,7 +172,7 @@ TEST_F(ApiTest, Images) {
   upload.stable_erase("state_age");
   EXPECT_EQ(json::serialize(upload),
             R"({"id":"0000000001","image":"deb-12","build":"b1","provider":"cloud","state":"ready",)"
-            R"("format":"raw","external_name":"n","external_id":"x"})");
+            R"("format":"raw","external_name":"n","external_id":"x","progress":"sending the file, 40 %"})");
 }
 
 TEST_F(ApiTest, TheNextBuildOfAnImage) {
