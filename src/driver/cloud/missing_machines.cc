@@ -11,6 +11,7 @@
 #include "base/request_id.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
+#include "driver/cloud/launch_comment.h"
 #include "driver/free_node.h"
 #include "driver/records_environment.h"
 
@@ -162,8 +163,9 @@ Task<> MissingMachines::NoteInUse(NodeId id, boost::json::value external_id, std
       what == GoneFrom(config_.name) ? kGoneComment : "the machine of this node " + what;
   auto change = [&external_id, &comment](Node& record) {
     bool is_same = record.state == NodeState::kInUse && record.external_id == external_id;
-    if (!is_same || record.comment) return store::Change::kSkip;
-    record.comment = comment;
+    bool is_other = record.comment && !IsLaunchComment(*record.comment);
+    if (!is_same || is_other) return store::Change::kSkip;
+    record.comment = record.comment ? fmt::format("{}. {}", comment, *record.comment) : comment;
     return store::Change::kWrite;
   };
   noted_.insert(id);

@@ -80,7 +80,7 @@ TEST_F(ApiTest, NodesAndRequests) {
           R"(","requestor":"test","tenant":null,"server_id":"i-1","hostname":null,"interface_ip":"192.0.2.1",)"
           R"("public_ipv4":null,"private_ipv4":null,"public_ipv6":null,"connection_type":null,"username":null,)"
           R"("cloud":null,"region":null,"az":null,"image":null,"resources":{"cores":2,"instances":1},)"
-          R"("hold_job":null,"hold_expiration":null,"comment":null,"user_data":null})");
+          R"("hold_job":null,"hold_expiration":null,"comment":null,"hourly_price":null,"user_data":null})");
   EXPECT_THAT(Names("requests", ""), ElementsAre(request.value));
   EXPECT_EQ(List("requests")[0].at("nodes"), json::array({node.value}));
 }
