@@ -70,6 +70,17 @@ TEST_F(OpenstackUploadsTest, AnImageCarriesTheMergedMetadata) {
   EXPECT_EQ(image.record.at("status"), "active");
 }
 
+// B-upload-progress
+TEST_F(OpenstackUploadsTest, TheRecordSaysHowFarAnUploadHasCome) {
+  AnswerAboutImages("saving", 12);
+  Start();
+  ASSERT_TRUE(Await([&] { return !Uploads(ImageState::kUploading, "real").empty(); }));
+  auto progress = [&] { return Uploads("debian", "real").at(0).record.progress; };
+  EXPECT_TRUE(Await([&] { return progress() == "sending the file, 40 %"; }, 15s));
+  ASSERT_TRUE(AwaitReady(1));
+  EXPECT_EQ(progress(), std::nullopt);
+}
+
 // O-upload-fail
 TEST_F(OpenstackUploadsTest, AnUploadThatFailsIsTriedAgain) {
   for (int i = 0; i < 2; ++i) {

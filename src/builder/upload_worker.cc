@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "async/cleanup.h"
+#include "async/task_group.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "builder/stats_metrics.h"
+#include "builder/upload_progress.h"
 #include "builder/view.h"
 #include "sched/images/image_upload.h"
 
@@ -201,14 +203,40 @@ Task<> UploadWorker::Send(Job& job, store::StoredUpload& upload) {
   parameters.sha256 = checksums.sha256;
   parameters.timeout = config.image_upload_timeout;
   parameters.announce = [&](std::string id) { return NoteImage(job, upload, std::move(id)); };
-  parameters.report = LogProgress(logger_, fmt::format("Upload of {} to {}", job.name, config.name));
-  Task<std::string> send = job.provider->UploadImage(std::move(parameters));
+  Task<std::string> send = SendFile(job, upload, std::move(parameters));
   std::string external_id = co_await std::move(send);
   if (config.post_upload_hook) {
     auto remove = [&](const Failure&) { return DeleteQuietly(job.provider, external_id); };
     co_await OnFailure(RunHook(job, upload, external_id), remove);
   }
   job.external_id = external_id;
+}
+
+Task<std::string> UploadWorker::SendFile(Job& job, store::StoredUpload& upload,
+                                         driver::ImageUploadParameters parameters) {
+  auto write = [&](std::string text) { return Uninterrupted(NoteProgress(job, upload, std::move(text))); };
+  UploadProgressNotes notes(context_.loop, logger_, write);
+  auto log = LogProgress(logger_, fmt::format("Upload of {} to {}", job.name, job.provider->config().name));
+  parameters.report = [&notes, log = std::move(log)](const driver::UploadProgress& progress) mutable {
+    log(progress);
+    notes.Report(progress);
+  };
+  TaskGroup writing(context_.loop, logger_);
+  writing.Spawn("progress of " + job.name, notes.Run());
+  auto stop = [&writing] { return writing.Stop(); };
+  Task<std::string> send = job.provider->UploadImage(std::move(parameters));
+  std::string external_id = co_await WithCleanup(std::move(send), stop);
+  co_return external_id;
+}
+
+Task<> UploadWorker::NoteProgress(const Job& job, store::StoredUpload& upload, std::string progress) {
+  Gate::Pass pass = co_await job.record_gate->Enter();
+  auto change = [&](ImageUpload& record) {
+    if (record.state != ImageState::kUploading || record.progress == progress) return store::Change::kSkip;
+    record.progress = progress;
+    return store::Change::kWrite;
+  };
+  co_await context_.store.images.Update(upload, job.lock, change);
 }
 
 Task<> UploadWorker::NoteImage(const Job& job, store::StoredUpload& upload, std::string external_id) {
@@ -219,6 +247,7 @@ Task<> UploadWorker::NoteImage(const Job& job, store::StoredUpload& upload, std:
     record.format = job.provider->config().image_format;
     return store::Change::kWrite;
   };
+  Gate::Pass pass = co_await job.record_gate->Enter();
   co_await context_.store.images.Update(upload, job.lock, change);
 }
 

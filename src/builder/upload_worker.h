@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "async/gate.h"
 #include "builder/image_providers.h"
 #include "builder/retries.h"
 #include "builder/worker.h"
@@ -32,6 +34,8 @@ class UploadWorker : public Worker {
     zk::HeldLock lock;
     std::string name;         // in the cloud
     std::string external_id;  // empty until the upload and the hook have succeeded
+    // One write of the record at a time, while it is uploading.
+    std::shared_ptr<Gate> record_gate = std::make_shared<Gate>(1);
   };
 
   SteadyTime Consider() override;
@@ -41,6 +45,9 @@ class UploadWorker : public Worker {
   Task<bool> UploadLocked(store::BuildKey build, ProviderName provider, zk::HeldLock lock);
   Task<bool> HasReadyUpload(store::BuildKey build, ProviderName provider);
   Task<bool> Perform(Job job);
+  // Uploads the file; meanwhile the record says how far it has come.
+  Task<std::string> SendFile(Job& job, store::StoredUpload& upload, driver::ImageUploadParameters parameters);
+  Task<> NoteProgress(const Job& job, store::StoredUpload& upload, std::string progress);
   Task<store::StoredUpload> Begin(const Job& job);
   Task<> Send(Job& job, store::StoredUpload& upload);
   // Writes to the record which image to delete if this builder dies.

@@ -52,6 +52,35 @@ TEST_F(BuilderTest, AFailedUploadSaysNothingElse) {
   EXPECT_EQ(record.username, std::nullopt);
 }
 
+TEST_F(BuilderTest, TheRecordSaysHowFarAnUploadHasCome) {
+  Start();
+  ChangeCloud([](drivers::FakeSimulation& settings) { settings.upload_latency = 200s; });
+  ASSERT_TRUE(Await([&] { return !Uploads(ImageState::kUploading).empty(); }));
+  auto progress = [&] { return Uploads().at(0).record.progress; };
+  EXPECT_TRUE(Await([&] { return progress() == "sending the file, 50 %"; }, 5min));
+  EXPECT_NE(Uploads().at(0).record.external_id, std::nullopt) << "what was announced stays";
+  EXPECT_TRUE(AwaitUploads(1));
+  EXPECT_EQ(progress(), std::nullopt);
+}
+
+TEST_F(BuilderTest, ProgressIsWrittenAtMostEveryTenSecondsAndOnlyIfThereIsSome) {
+  Host& host = Start();
+  ChangeCloud([](drivers::FakeSimulation& settings) { settings.upload_latency = 2s; });
+  ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
+  cloud().PauseUploads();
+  ASSERT_TRUE(Await([&] { return !Uploads(ImageState::kUploading).empty(); }));
+  time_.Advance(1min);
+  EXPECT_EQ(Uploads().at(0).record.progress, "sending the file, 100 %");
+  std::int32_t version = Uploads().at(0).revision.version;
+  EXPECT_LE(version, 4) << "two for the id, two of ten steps in two seconds";
+  std::size_t calls = host.recorder->calls().size();
+  time_.Advance(30s);
+  EXPECT_EQ(Uploads().at(0).revision.version, version);
+  EXPECT_LE(host.recorder->calls().size() - calls, 10u);
+  cloud().ResumeUploads();
+  EXPECT_TRUE(AwaitUploads(1));
+}
+
 TEST_F(BuilderTest, UploadsAreLimitedInNumber) {
   workers_.uploads = 1;
   providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian}");

@@ -34,7 +34,8 @@ struct ImageUploadParameters {
   // Call once the image has an id by which it can be deleted, so that another process can delete it should
   // this one die. Not needed for a cloud that reports the id only at the end.
   AnnounceImage announce = [](std::string) -> Task<> { co_return; };
-  // Call it as often as there is news; the builder logs what operators need.
+  // Call it as often as there is news; the builder logs what operators need, and writes it into the upload's
+  // record.
   std::function<void(const UploadProgress&)> report = [](const UploadProgress&) {};
 };
 

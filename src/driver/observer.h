@@ -16,7 +16,8 @@ struct LaunchOutcome {
   std::optional<std::string> requestor;
   // "ready", "error.quota", "error.keyscan" ...: the last part of the metric's name.
   std::string result;
-  Duration duration{};  // since the first attempt for this node began
+  Duration duration{};            // since the first attempt for this node began
+  std::string machine_type = {};  // of the machine, if one was created (cloud::Instance); empty: not known
 };
 
 // A finished call of a cloud's API.

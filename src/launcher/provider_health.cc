@@ -1,5 +1,7 @@
 #include "launcher/provider_health.h"
 
+#include "base/request_id.h"
+
 namespace nodepool::launcher {
 namespace {
 
@@ -18,10 +20,10 @@ bool HealthRecord::Failed(const std::string& what, driver::ProviderFault fault) 
   while (fault.cause.ends_with('.')) fault.cause.pop_back();
   Log(what, fault);
   bool was_failing = !now_.fault.empty();
-  bool is_new = now_.fault != fault.cause;
+  bool is_new = WithoutRequestIds(now_.fault) != WithoutRequestIds(fault.cause);
   now_.is_up = false;
   if (!was_failing) now_.since = loop_.Now();
-  now_.fault = std::move(fault.cause);
+  if (is_new) now_.fault = std::move(fault.cause);
   now_.next_attempt = fault.next_attempt;
   return is_new;
 }
@@ -41,7 +43,7 @@ void HealthRecord::Log(const std::string& what, const driver::ProviderFault& fau
     again = fmt::format("; tried again in {} s", pause.count());
   }
   if (logged_.size() >= kMaxCauses) logged_.clear();
-  bool is_new = logged_.insert(fault.cause).second;
+  bool is_new = logged_.insert(WithoutRequestIds(fault.cause)).second;
   log::Level level = is_new ? log::Level::kError : log::Level::kDebug;
   logger_.Write(level, fmt::format("{}: {}{}", what, fault.cause, again));
 }

@@ -11,7 +11,7 @@
 namespace nodepool::launcher {
 
 // Whether one provider can be used, from the outcomes of attempts to use it. Logs a fault as an error when
-// it is new, and for debugging when it is repeated; logs the recovery once.
+// it is new, and for debugging when it is repeated, also with another request id; logs the recovery once.
 class HealthRecord {
  public:
   // The loop outlives it.

@@ -31,19 +31,25 @@ std::vector<Column> BuildColumns() {
           {.key = "age", .title = "Age", .kind = Kind::kTime, .fit = {Importance::kHigh}}};
 }
 
-std::vector<Column> UploadColumns() {
-  return {{.key = "id", .title = "Build ID", .fit = {Importance::kMedium, 9}},
-          {.key = "upload_id", .title = "Upload ID", .fit = {Importance::kAlways}},
-          {.key = "provider", .title = "Provider", .kind = Kind::kProvider, .fit = kName},
-          {.key = "image", .title = "Image", .fit = kName},
-          {.key = "external_name", .title = "Provider Image Name", .fit = {Importance::kLow, 12}},
-          {.key = "external_id", .title = "Provider Image ID", .fit = kLongId},
-          {.key = "state",
-           .title = "State",
-           .kind = Kind::kState,
-           .words = ImageStateWords(),
-           .fit = {Importance::kHigh}},
-          {.key = "age", .title = "Age", .kind = Kind::kTime, .fit = {Importance::kHigh}}};
+std::vector<Column> UploadColumns(UploadDetail detail) {
+  std::vector<Column> columns = {
+      {.key = "id", .title = "Build ID", .fit = {Importance::kMedium, 9}},
+      {.key = "upload_id", .title = "Upload ID", .fit = {Importance::kAlways}},
+      {.key = "provider", .title = "Provider", .kind = Kind::kProvider, .fit = kName},
+      {.key = "image", .title = "Image", .fit = kName},
+      {.key = "external_name", .title = "Provider Image Name", .fit = {Importance::kLow, 12}},
+      {.key = "external_id", .title = "Provider Image ID", .fit = kLongId},
+      {.key = "state",
+       .title = "State",
+       .kind = Kind::kState,
+       .words = ImageStateWords(),
+       .fit = {Importance::kHigh}},
+      {.key = "age", .title = "Age", .kind = Kind::kTime, .fit = {Importance::kHigh}}};
+  if (detail == UploadDetail::kDetail) {
+    columns.push_back({.key = "format", .title = "Format", .fit = {Importance::kLow}});
+    columns.push_back({.key = "progress", .title = "Progress", .fit = kSentence});
+  }
+  return columns;
 }
 
 std::vector<Column> ImageStatusColumns() {
@@ -68,13 +74,16 @@ Listing ListBuilds(const store::ImageCache& images) {
   return listing;
 }
 
-Listing ListUploads(const store::ImageCache& images) {
-  Listing listing{UploadColumns(), {}};
+Listing ListUploads(const store::ImageCache& images, UploadDetail detail) {
+  Listing listing{UploadColumns(detail), {}};
   for (const auto& [key, upload] : images.uploads()) {
     listing.rows.push_back({key.build.build.value, key.upload.value, key.provider.value,
                             key.build.image.value, TextCell(upload.record.external_name),
                             TextCell(upload.record.external_id), StateCell(upload.record.state),
                             UnixTime(upload.record.state_time)});
+    if (detail == UploadDetail::kBrief) continue;
+    listing.rows.back().push_back(TextCell(upload.record.format));
+    listing.rows.back().push_back(TextCell(upload.record.progress));
   }
   return listing;
 }

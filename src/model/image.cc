@@ -63,6 +63,7 @@ void EachField(Fields& fields, T& upload) {
   fields("external_name", upload.external_name);
   fields("format", upload.format);
   EachImageSetting(fields, upload);
+  fields("progress", upload.progress, OmittedWhenUnset());
 }
 
 Expected<ImageBuild> ParseImageBuild(std::string_view json, WallTime now) {

@@ -35,6 +35,8 @@ struct ImageUpload {
   std::optional<std::string> username = "zuul";
   std::optional<std::string> python_path = "/usr/bin/python2";
   std::optional<std::string> shell_type;
+  // How far it has come while it is `uploading`: "sending the file, 40 %"; omitted on the wire when unset.
+  std::optional<std::string> progress;
   Foreign foreign;
 };
 

@@ -46,6 +46,16 @@ TEST(ImageUpload, ReadsAndWritesWhatPythonWrites) {
   EXPECT_EQ(ToJson(*upload), kUpload);
 }
 
+TEST(ImageUpload, ProgressIsWrittenOnlyWhileThereIsOne) {
+  Expected<ImageUpload> upload =
+      ParseImageUpload(R"({"state": "uploading", "progress": "sending the file, 40 %"})", kImageNow);
+  ASSERT_TRUE(upload);
+  EXPECT_EQ(upload->progress, "sending the file, 40 %");
+  EXPECT_NE(ToJson(*upload).find(R"("progress": "sending the file, 40 %")"), std::string::npos);
+  upload->progress.reset();
+  EXPECT_EQ(ToJson(*upload).find("progress"), std::string::npos);
+}
+
 // D-04
 TEST(ImageUpload, UnknownKeysAreRetained) {
   Expected<ImageUpload> upload = ParseImageUpload(R"({"state": "deleting", "extra": {"a": 1}})", kImageNow);

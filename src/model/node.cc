@@ -39,6 +39,18 @@ struct HoldExpirationCodec : Codec<std::optional<std::int64_t>> {
   }
 };
 
+// Anything but an amount is no price.
+struct PriceCodec {
+  static constexpr std::string_view kExpected = "a number or null";
+  static Reading Read(std::string_view written, std::optional<double>& price) {
+    price = codec::FiniteNumber(written);
+    if (price && (*price < 0 || *price > 1e9)) price.reset();
+    return Reading::kOther;
+  }
+  static void Write(std::string& out, const std::optional<double>& price) { codec::WriteNumber(out, *price); }
+  static bool IsUnset(const std::optional<double>& price) { return !price; }
+};
+
 }  // namespace
 
 template <class Fields, RecordOf<Node> T>
@@ -79,6 +91,7 @@ void EachField(Fields& fields, T& node) {
   fields("tenant_name", node.tenant_name);
   fields("driver_data", node.driver_data);
   fields("requestor", node.requestor);
+  fields("hourly_price", node.hourly_price, PriceCodec());
 }
 
 bool Node::has_label(const LabelName& label) const { return std::ranges::find(type, label) != type.end(); }

@@ -55,6 +55,8 @@ struct Node {
   std::optional<std::string> tenant_name;
   RawJson driver_data;
   std::optional<std::string> requestor;
+  std::optional<double>
+      hourly_price;  // of the machine; omitted on the wire when unset (not in Python's records)
   Foreign foreign;
 
   // Every assignment of a state sets its time, also to the same state.

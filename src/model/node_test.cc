@@ -1,5 +1,6 @@
 #include "model/node.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/random.h"
@@ -138,6 +139,19 @@ TEST(Node, TimesMayBeIntegersAndAreRetainedExactly) {
 }
 
 // D-08, coordination.md 4.1: Python's tokens are read, but never written.
+TEST(Node, APriceIsWrittenOnlyWhereThereIsOne) {
+  Expected<Node> node = ParseNode(R"({"state": "ready", "hourly_price": 0.096})", kNodeNow);
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->hourly_price, 0.096);
+  EXPECT_NE(ToJson(*node).find(R"("hourly_price": 0.096)"), std::string::npos);
+  for (const char* odd : {"null", "-1", "NaN", "\"much\"", "[1]", "1e300"}) {
+    node = ParseNode(fmt::format(R"({{"state": "ready", "hourly_price": {}}})", odd), kNodeNow);
+    ASSERT_TRUE(node) << odd;
+    EXPECT_EQ(node->hourly_price, std::nullopt) << odd;
+    EXPECT_EQ(ToJson(*node).find("hourly_price"), std::string::npos) << odd;
+  }
+}
+
 TEST(Node, NonFiniteNumbersReadAsAbsent) {
   Node node = ParsedNode(R"({"resources": {"cores": Infinity, "ram": NaN, "gpus": 1e999, "instances": 1},)"
                          R"( "user_data": ["Infinity \" NaN", -Infinity], "created_time": NaN})");

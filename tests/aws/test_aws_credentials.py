@@ -102,12 +102,13 @@ def test_a_wrong_secret_is_reported_and_corrected_without_a_restart(aws_site, tm
     assert "wrong/secret" not in launcher.output()
 
 
-# AWS-71
+# AWS-71, AWS-79
 def test_a_clock_that_is_wrong(aws_site):
     aws_site.account.control("/clock", {"offset_s": 600})
     launcher = aws_site.launcher()
     aws_site.node(aws_site.tree())
-    assert "The clock of this host is " in launcher.output()
+    line, = [line for line in launcher.output().splitlines() if "The clock of this host is " in line]
+    assert "Describe" in line and "(request id " in line and "Correct the clock" in line
     assert 1 <= len(aws_site.account.refused()) <= 5
 
 
@@ -118,30 +119,51 @@ FAULTS = {
     "expired token": ({"error": {"code": "ExpiredToken", "message": "The token has expired", "status": 400}}, {},
                       ["400 ExpiredToken", "renew the credentials"]),
     "missing right": ({"error": {"code": "UnauthorizedOperation", "message": "You are not authorized.", "status": 403}},
-                      {}, ["403 UnauthorizedOperation", "this right"]),
-    "no XML": ({"raw": {"status": 200, "body": "<p>a login page"}}, {}, ["no XML", "a login page"]),
+                      {}, ["403 UnauthorizedOperation", "give the key's user or role this right"]),
+    "no XML": ({"raw": {"status": 200, "body": "<p>a login page"}}, {}, ["no XML: a login page", "proxies lead to AWS"]),
     "half an answer": ({"raw": {"status": 200, "body": "<DescribeInstancesResponse><reservationSet><item>"}}, {},
-                       ["no XML"]),
+                       ["ends in the middle, after 49 bytes", "proxies lead to AWS"]),
+    "no answer": ({"drop": "before"}, {"AWS_MAX_ATTEMPTS": "1"}, ["check the way from this host to AWS"]),
 }
 
 
-# AWS-70
+def the_line(done) -> str:
+    """The one that says why the provider cannot be used; nothing else is said about the call."""
+    output = done.stdout + done.stderr
+    lines = [line for line in output.splitlines() if "Provider ec2 cannot be used" in line]
+    assert len(lines) == 1, output
+    assert [line for line in output.splitlines() if "request id " in line and line not in lines] == [], output
+    return lines[0]
+
+
+# AWS-79
 @pytest.mark.parametrize("name", FAULTS)
 def test_one_clear_line(aws_site, name):
     fault, variables, words = FAULTS[name]
     if fault:
         aws_site.account.fault(action="DescribeInstances", **fault)
-    done = aws_site.validate_online(aws_site.account.environment(**variables))
-    output = done.stdout + done.stderr
-    lines = [line for line in output.splitlines() if "Provider ec2 cannot be used" in line]
-    assert len(lines) == 1, output
-    assert all(word in lines[0] for word in ["Describe", *words]), lines[0]
-    # AWS's id of the call is beside it: the line is the same each time.
-    assert "raw" in fault or "(request id " in output
+    line = the_line(aws_site.validate_online(aws_site.account.environment(**variables)))
+    assert all(word in line for word in ["Describe", *words]), line
+    ids = [call["request_id"] for call in aws_site.account.refused()]
+    # Raw answers are a proxy's, without an id.
+    assert bool(ids) == ("(request id " in line) or {"raw", "drop"} & set(fault), line
+    assert not ids or "raw" in fault or "drop" in fault or any(f"(request id {one})" in line for one in ids), line
 
 
+# AWS-79
 def test_a_region_that_does_not_exist(aws_site):
     env = aws_site.account.environment(AWS_ENDPOINT_URL=None, AWS_CONFIG_FILE="/nonexistent", AWS_MAX_ATTEMPTS="1")
-    done = aws_site.validate_online(env, **{"region-name": "moon-1"})
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if "Provider ec2 cannot be used" in line]
-    assert len(lines) == 1 and "ec2.moon-1.amazonaws.com" in lines[0], done.stdout + done.stderr
+    line = the_line(aws_site.validate_online(env, **{"region-name": "moon-1"}))
+    assert "Describe" in line and "ec2.moon-1.amazonaws.com" in line and "check region-name (moon-1)" in line
+
+
+# AWS-79
+def test_a_launcher_logs_a_refusal_once_although_ids_differ(aws_site):
+    account = aws_site.account
+    account.fault(action="DescribeInstanceTypes",
+                  error={"code": "UnauthorizedOperation", "message": "You are not authorized.", "status": 403})
+    launcher = aws_site.launcher(wait=False)
+    wait_for(lambda: len(account.refused("DescribeInstanceTypes")) >= 3, "it was tried again", 60)
+    lines = [line for line in launcher.output().splitlines() if "UnauthorizedOperation" in line and " DEBUG " not in line]
+    assert len(lines) == 1, lines
+    assert "DescribeInstanceTypes" in lines[0] and "(request id " in lines[0] and "this right" in lines[0]

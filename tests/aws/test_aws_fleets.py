@@ -1,6 +1,9 @@
 """Fleets with their launch templates, and labels that may be of several types or in several places."""
+import re
+
 import pytest
-from services import wait_for
+from services import free_port, wait_for
+from web_client import get
 
 from test_aws_quota import STANDARD, waits
 
@@ -14,7 +17,7 @@ def fleet_label(aws_site, name="small", strategy="lowest-price", types=("m5.larg
     return {**usual, "name": name, "fleet": {"instance-types": list(types), "allocation-strategy": strategy}, **settings}
 
 
-def with_labels(aws_site, *labels, pool=None, more_labels=(), **settings):
+def with_labels(aws_site, *labels, pool=None, more_labels=(), top=None, **settings):
     provider = aws_site.provider(**settings)
     provider["pools"][0]["labels"] = list(labels)
     for key, value in (pool or {}).items():
@@ -22,7 +25,8 @@ def with_labels(aws_site, *labels, pool=None, more_labels=(), **settings):
             del provider["pools"][0][key]
         else:
             provider["pools"][0][key] = value
-    return aws_site.config(providers=[provider], labels=[{"name": name} for name in [*(label["name"] for label in labels), *more_labels]])
+    return aws_site.config(providers=[provider], labels=[{"name": name} for name in [*(label["name"] for label in labels), *more_labels]],
+                           **(top or {}))
 
 
 # AWS-27
@@ -120,17 +124,42 @@ def test_the_next_subnet_and_the_next_type(aws_site):
     label = {**aws_site.provider()["pools"][0]["labels"][0], "instance-types": ["m5.large", "m6i.large"]}
     del label["instance-type"]
     launcher = aws_site.launcher(with_labels(aws_site, label, pool={"subnet-id": None, "subnet-ids": SUBNETS[:2]},
-                                             **{"launch-retries": 1}))
+                                             **{"launch-retries": 1, "prices": {"m5.large": 0.096}}))
     account.set(no_capacity=[{"az": "us-west-2a"}])
     held, node = aws_site.node(tree)
     assert node["az"] == "us-west-2b"
     assert f"The machine is m5.large in {SUBNETS[1]}; no capacity for m5.large in {SUBNETS[0]}" in launcher.output()
+    assert re.fullmatch(rf"Launched as m5.large in {SUBNETS[1]}; no capacity for m5.large in {SUBNETS[0]} until ..:.. UTC; "
+                        r"0.096 per hour", node["comment"])
     account.set(no_capacity=[{"type": "m5.*"}])
     held += tree.use(tree.add_request(["small"]))
     assert sorted(one.item.findtext("instanceType") for one in account.instances()) == ["m5.large", "m6i.large"]
     # The first subnet is not asked again for a while.
     assert [call["params"]["NetworkInterface.1.SubnetId"] for call in account.refused("RunInstances")] == \
         [SUBNETS[0], SUBNETS[1]]
+
+
+# AWS-81
+def test_what_a_node_costs_and_why_it_is_what_it_is(aws_site, statsd):
+    """A fleet on the spot market, and a label without a choice."""
+    tree = aws_site.tree()
+    usual = aws_site.provider()["pools"][0]["labels"][0]
+    plain = {**usual, "name": "plain"}
+    fleet = fleet_label(aws_site, types=["m5.large", "m6i.large"], **{"use-spot": True})
+    prices = {kind: {"on-demand": 0.096, "spot": 0.04} for kind in ("m5.large", "m6i.large")}
+    port = free_port()
+    aws_site.launcher(with_labels(aws_site, fleet, plain, prices=prices,
+                                  top={"webapp": {"listen_address": "127.0.0.1", "port": port}}))
+    _, node = aws_site.node(tree)
+    assert re.fullmatch(r"Launched as m(5|6i).large spot in us-west-2a, chosen by AWS \(lowest-price\); 0.04 per hour",
+                        node["comment"]), node["comment"]
+    assert node["hourly_price"] == 0.04
+    (other, _), = tree.use(tree.add_request(["plain"]))
+    assert tree.node(other)["comment"] is None and "hourly_price" not in tree.node(other)
+    wait_for(lambda: 'nodepool_hourly_cost{provider="ec2",label="small"} 0.04' in get(port, "/metrics")[2], "the cost", 60)
+    metrics = [line for line in get(port, "/metrics")[2].splitlines() if line.startswith("nodepool_machines_launched")]
+    assert 'nodepool_machines_launched_total{provider="ec2",type="t3_medium"} 1' in metrics, metrics
+    assert re.search(r'nodepool_machines_launched_total\{provider="ec2",type="m(5|6i)_large_spot"\} 1', metrics[0]), metrics
 
 
 def test_several_zones_without_a_subnet(aws_site):

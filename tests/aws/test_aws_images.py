@@ -1,4 +1,5 @@
 """Images of the builder in AWS: the three import methods, faults, deletion, leaks."""
+import json
 import os
 import subprocess
 
@@ -35,6 +36,28 @@ def with_method(aws_site, file, method: str, image: dict | None = None, **settin
 def upload_tags(images) -> dict[str, str]:
     (build, number), = images.uploads(provider=PROVIDER)
     return {"nodepool_build_id": build, "nodepool_upload_id": number, "nodepool_provider_name": PROVIDER}
+
+
+# AWS-80
+@pytest.mark.parametrize("method", METHODS)
+def test_the_record_says_how_far_an_upload_has_come(aws_site, file, method):
+    words = ["writing the snapshot, "] if method == "ebs-direct" else ["sending the file, ", "import task import-"]
+    if method == "ebs-direct":
+        aws_site.account.set(ebs_complete_ms=15000)
+    else:
+        aws_site.account.set(import_ms=25000)
+    images = with_method(aws_site, file, method)
+    config = images.config()
+    images.builder(config)
+
+    def progress():
+        rows = json.loads(images.installation.tool("image-list", "--detail", "--json", config=config).stdout)
+        return rows[0]["progress"] or "" if rows else ""
+
+    for word in words:
+        wait_for(lambda: progress().startswith(word), f"the list says {word}", 60)
+    _, record = images.ready()
+    assert "progress" not in record
 
 
 # AWS-59 AWS-60 AWS-61 AWS-63 AWS-76

@@ -63,6 +63,25 @@ def test_built_uploaded_booted(images):
     assert builder.wait() == 0
 
 
+# B-upload-progress
+def test_how_far_an_upload_has_come(images):
+    config = images.config([image()], [images.provider(simulation={"upload-latency": 20})])
+    images.builder(config)
+    tool = images.installation.tool
+
+    def progress():
+        rows = json.loads(tool("image-list", "--detail", "--json", config=config).stdout)
+        return rows and re.fullmatch(r"sending the file, (\d+) %", rows[0]["progress"] or "") and rows[0]
+
+    row = wait_for(progress, "the list shows how far it has come", 60)
+    assert row["state"] == "uploading" and row["format"] == "qcow2"
+    shown = tool("image-list", "--detail", config=config).stdout
+    assert "| Age " in shown and "| Format " in shown and "| Progress " in shown and "sending the file, " in shown
+    assert "Progress" not in tool("image-list", config=config).stdout
+    build, number = images.wait_upload()
+    assert "progress" not in images.uploads()[(build, number)]
+
+
 def age(tree, path, seconds=100_000):
     record = tree.record(path)
     tree.write(path, {**record, "state_time": record["state_time"] - seconds})

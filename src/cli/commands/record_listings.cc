@@ -49,7 +49,10 @@ ListingCommand ProviderListing() {
 }
 
 ListingCommand BuildListing() { return ImageListing(listing::BuildColumns(), &listing::ListBuilds); }
-ListingCommand UploadListing() { return ImageListing(listing::UploadColumns(), &listing::ListUploads); }
+ListingCommand UploadListing(listing::UploadDetail detail) {
+  auto make = [detail](Context&, const Tree& tree) { return Done(ListUploads(tree.images(), detail)); };
+  return {.needs = {.images = true}, .columns = listing::UploadColumns(detail), .make = make};
+}
 ListingCommand ImageStatusListing() {
   auto make = [](Context& context, const Tree& tree) {
     return Done(listing::ListImageHealth(tree.images(), ConfiguredBy(*context.config), context.loop.Now()));
@@ -76,7 +79,12 @@ void RegisterImageListings(CLI::App& app, Invocation& invocation) {
     AddListing(app, invocation, name, help, [make](Output) { return make(); });
   };
   add("dib-image-list", "list builds of images", &BuildListing);
-  add("image-list", "list uploads of images", &UploadListing);
+  auto is_detailed = std::make_shared<bool>(false);
+  auto make = [is_detailed](Output) {
+    return UploadListing(*is_detailed ? listing::UploadDetail::kDetail : listing::UploadDetail::kBrief);
+  };
+  AddListing(app, invocation, "image-list", "list uploads of images", make)
+      ->add_flag("--detail", *is_detailed, "also show formats, and how far uploads have come");
   add("image-status", "show which images are paused or asked for, and how they are", &ImageStatusListing);
 }
 

@@ -56,6 +56,13 @@ struct Instance {
   // The time for its key scan, where it is known to need more than others; none: the provider's.
   std::optional<Duration> boot_timeout;
   boost::json::value node_attributes;  // null, or an object that the pool's attributes override
+  // The kind of machine, one of those that the configuration names: "m5.large spot". For metrics, so not an
+  // id; empty: it is not counted.
+  std::string machine_type = {};
+  // Where the cloud chose what the machine is: what, and why. Shown to operators; empty: it had no choice.
+  std::string choice = {};
+  // What the machine costs per hour, in the unit of the configuration; none: that is not known.
+  std::optional<double> hourly_price = std::nullopt;
 };
 
 // What a node's record has for its user's access.

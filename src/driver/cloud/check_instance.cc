@@ -51,6 +51,10 @@ void CheckInstance(const Instance& instance) {
   CheckConnection(instance.connection);
   for (const std::string& key : instance.host_keys.value_or(std::vector<std::string>()))
     CheckText("host_keys", key);
+  CheckText("machine_type", instance.machine_type);
+  CheckText("choice", instance.choice);
+  double price = instance.hourly_price.value_or(0);
+  if (!std::isfinite(price) || price < 0) Refuse("hourly_price is " + std::to_string(price));
   if (!IsValidUtf8(boost::json::serialize(instance.driver_data))) Refuse("driver_data is not UTF-8 text");
   if (!IsValidUtf8(boost::json::serialize(instance.node_attributes)))
     Refuse("node_attributes is not UTF-8 text");

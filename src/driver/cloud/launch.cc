@@ -5,8 +5,10 @@
 #include "async/backoff.h"
 #include "async/cleanup.h"
 #include "async/deadline.h"
+#include "base/request_id.h"
 #include "base/text.h"
 #include "driver/cloud/check_instance.h"
+#include "driver/cloud/launch_comment.h"
 #include "driver/cloud/metadata.h"
 #include "driver/cloud/node_record.h"
 #include "driver/cloud/progress.h"
@@ -99,7 +101,7 @@ Task<> Launch::Run() {
                     context_.config->name, is_final ? "" : "; the next one follows", failure.message());
     if (step_ == Step::kScan && !IsFinal(failure)) co_await DiagnoseFailedScan();
     if (is_final) failure.Rethrow();
-    last_refusal_ = verdict == Verdict::kInvalid ? failure.message() : "";
+    last_refusal_ = verdict == Verdict::kInvalid ? WithoutRequestIds(failure.message()) : "";
     co_await context_.loop().SleepFor(pauses.Next());
   }
 }
@@ -110,7 +112,7 @@ bool Launch::IsFinal(const Failure& failure) const {
   if (step_ == Step::kScan || verdict != Verdict::kInvalid) return false;
   // A failed preparation would fail again. A first refusal may come from what the adapter has cached of the
   // cloud; the same refusal a second time does not (D-26).
-  return step_ == Step::kPrepare || failure.message() == last_refusal_;
+  return step_ == Step::kPrepare || WithoutRequestIds(failure.message()) == last_refusal_;
 }
 
 Task<bool> Launch::AttemptInTime() {
@@ -134,6 +136,7 @@ Task<Instance> Launch::CreateAnywhere() {
     co_await DeletePreviousMachine();
     std::optional<std::string> image = co_await Prepare();
     step_ = Step::kCreate;
+    choice_ = choice.Explain(loop.SteadyNow(), loop.Now());
     Task<Instance> creation = Create(std::move(image), choice.index());
     Outcome<Instance> created = co_await Attempt(std::move(creation));
     if (created) {
@@ -222,9 +225,13 @@ Task<> Launch::StoreExternalId(boost::json::value id) {
 
 Task<> Launch::Finish(Instance instance) {
   bool is_ready = !WantsScan(instance);
+  machine_type_ = instance.machine_type;
   auto fill = [this, &instance, is_ready](Node& record) {
     if (record.state != NodeState::kBuilding) return store::Change::kSkip;
     FillFromInstance(instance, *pool_, record);
+    bool is_others = record.comment && !IsLaunchComment(*record.comment);
+    std::string comment = LaunchComment(instance, choice_);
+    if (!is_others && !comment.empty()) record.comment = std::move(comment);
     if (is_ready) record.SetState(NodeState::kReady, context_.loop().Now());
     return store::Change::kWrite;
   };
@@ -324,6 +331,7 @@ void Launch::Report(std::string result) {
   outcome.az = node_.record().az;
   outcome.requestor = request_.record.requestor;
   outcome.result = std::move(result);
+  outcome.machine_type = machine_type_;
   outcome.duration = context_.loop().SteadyNow() - started_;
   context_.environment.observer->LaunchAttemptEnded(outcome);
 }

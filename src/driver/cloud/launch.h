@@ -71,6 +71,8 @@ class Launch {
   bool is_record_lost_ = false;  // the record is gone, or its state was changed by another client
   std::string last_refusal_;     // of the previous attempt, if it ended with kInvalid
   SteadyTime started_{};
+  std::string choice_;        // the candidate that is created, and why; empty: there are none
+  std::string machine_type_;  // of the machine that was created
 };
 
 }  // namespace nodepool::driver::cloud

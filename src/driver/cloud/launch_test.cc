@@ -437,6 +437,10 @@ TEST_F(LaunchTest, TheNextCandidateIsTriedWithoutLosingAnAttempt) {
   ASSERT_EQ(cloud->requested.size(), 3u);
   EXPECT_EQ(cloud->requested[1].candidate, 1u);
   EXPECT_EQ(Stored().external_id, "machine-3");
+  EXPECT_THAT(*Stored().comment,
+              ::testing::MatchesRegex(
+                  "Launched as small here; no capacity for large here until ..:.. UTC, large there "
+                  "until ..:.. UTC"));
 
   candidates.clear();
   time.Run(LaunchNode());
@@ -445,6 +449,21 @@ TEST_F(LaunchTest, TheNextCandidateIsTriedWithoutLosingAnAttempt) {
   candidates.clear();
   time.Run(LaunchNode());
   EXPECT_THAT(candidates, ElementsAre("large here created"));
+}
+
+TEST_F(LaunchTest, TheCommentCostsNoWriteAndIsNoNoise) {
+  StartProvider();
+  time.Run(LaunchNode());
+  const std::size_t writes = history.size();
+  EXPECT_EQ(Stored().comment, std::nullopt);
+  EXPECT_EQ(Stored().hourly_price, std::nullopt);
+  history.clear();
+  cloud->candidates = {"large here", "large there"};
+  cloud->hourly_price = 0.25;
+  time.Run(LaunchNode());
+  EXPECT_EQ(history.size(), writes);
+  EXPECT_EQ(Stored().comment, "Launched as large here, the first choice; 0.25 per hour");
+  EXPECT_EQ(Stored().hourly_price, 0.25);
 }
 
 TEST_F(LaunchTest, AnAttemptFailsWhenEachCandidateWasTriedOnce) {

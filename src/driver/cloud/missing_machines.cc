@@ -8,8 +8,10 @@
 
 #include "async/attempt.h"
 #include "async/deadline.h"
+#include "base/request_id.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
+#include "driver/cloud/launch_comment.h"
 #include "driver/free_node.h"
 #include "driver/records_environment.h"
 
@@ -105,7 +107,7 @@ Task<std::map<NodeId, std::string>> MissingMachines::Announced(Machines candidat
   Outcome<std::vector<AnnouncedEnd>> read = co_await Attempt(std::move(reading));
   std::map<NodeId, std::string> announced;
   const std::string fault = read ? "" : read.error().message();
-  bool is_new = std::exchange(last_fault_, fault) != fault;
+  bool is_new = ReplaceMessage(last_fault_, fault);
   if (!read) {
     if (is_new)
       logger_.Warning("Which machines provider {} will take away is not known: {}", config_.name, fault);
@@ -161,8 +163,9 @@ Task<> MissingMachines::NoteInUse(NodeId id, boost::json::value external_id, std
       what == GoneFrom(config_.name) ? kGoneComment : "the machine of this node " + what;
   auto change = [&external_id, &comment](Node& record) {
     bool is_same = record.state == NodeState::kInUse && record.external_id == external_id;
-    if (!is_same || record.comment) return store::Change::kSkip;
-    record.comment = comment;
+    bool is_other = record.comment && !IsLaunchComment(*record.comment);
+    if (!is_same || is_other) return store::Change::kSkip;
+    record.comment = record.comment ? fmt::format("{}. {}", comment, *record.comment) : comment;
     return store::Change::kWrite;
   };
   noted_.insert(id);

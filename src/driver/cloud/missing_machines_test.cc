@@ -119,6 +119,19 @@ TEST_F(MissingMachinesTest, ACommentIsNotReplaced) {
   EXPECT_EQ(time.Run(store.nodes.Read(id))->record.comment, "of a person");
 }
 
+TEST_F(MissingMachinesTest, ACommentAboutTheLaunchGivesWay) {
+  NodeId id = MakeNode(NodeState::kInUse, "a", true);
+  auto comment = [](Node& record) {
+    record.comment = "Launched as m5.large spot; 0.04 per hour";
+    return store::Change::kWrite;
+  };
+  time.Run(store.nodes.UpdateUnlocked(id, comment));
+  TakeAway("a");
+  for (int i = 0; i < 3; ++i) Check();
+  EXPECT_EQ(time.Run(store.nodes.Read(id))->record.comment,
+            "the cloud has no machine of this node any more. Launched as m5.large spot; 0.04 per hour");
+}
+
 TEST_F(MissingMachinesTest, IdsMayBeObjects) {
   boost::json::value one{{"server", "a"}, {"port", "p"}}, other{{"server", "b"}, {"port", "p"}};
   NodeId gone = MakeNode(NodeState::kReady, one);

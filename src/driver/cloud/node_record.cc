@@ -77,6 +77,7 @@ void FillFromInstance(const Instance& instance, const PoolConfig& pool, Node& re
   record.driver_data = instance.driver_data;
   record.slot = instance.slot;
   record.resources = instance.quota.resources();
+  record.hourly_price = instance.hourly_price;
   OverrideConnection(instance.connection, record);
   Override(record.host_keys, instance.host_keys);
   if (instance.node_attributes.is_object()) record.attributes = Attributes(instance, pool);

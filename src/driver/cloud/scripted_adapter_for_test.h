@@ -56,6 +56,7 @@ class ScriptedAdapter : public Adapter {
   std::string address = "203.0.113.1";
   ConnectionOverrides connection;  // of machines
   std::optional<std::vector<std::string>> host_keys;
+  std::optional<double> hourly_price;  // of machines
 
   Task<Instance> Create(MachineReport& machine, CreateParameters parameters) override {
     Creation script = creations.front();
@@ -156,6 +157,7 @@ class ScriptedAdapter : public Adapter {
     machine.metadata = parameters.metadata;
     machine.quota = QuotaInformation::Amount({{"cores", 2}, {"instances", 1}, {"ram", 2048}});
     machine.boot_timeout = boot_timeout;
+    machine.hourly_price = hourly_price;
     return machine;
   }
 

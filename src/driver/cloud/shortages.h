@@ -21,6 +21,8 @@ class Shortages {
   // The candidate was created.
   void Remove(const std::string& candidate) { since_.erase(candidate); }
   bool Contains(const std::string& candidate, SteadyTime now) const;
+  // When the candidate, which must be contained, is no longer avoided.
+  SteadyTime Until(const std::string& candidate) const { return since_.at(candidate) + kLast; }
 
   // The one to try next, as an index of `candidates`: the first without a shortage, else the one whose
   // shortage is oldest; none that is in `tried`. None: all were tried.
@@ -42,6 +44,11 @@ class CandidateChoice {
   std::string name() const { return candidates_.empty() ? "" : candidates_[index_]; }
   // The preferred candidates that were not chosen because of shortages: "; no capacity for a, b", or empty.
   std::string Why(SteadyTime now) const;
+
+  // The current candidate and why, for operators: "b, the first choice", "c; no capacity for a until 12:03
+  // UTC, b until 12:05 UTC". Empty: the adapter has no candidates. `wall` is the time `now` as operators know
+  // it.
+  std::string Explain(SteadyTime now, WallTime wall) const;
 
   void Created() { shortages_.Remove(name()); }
   // The cloud has no capacity for the current one: takes the next. False: all were tried.

@@ -40,14 +40,28 @@ TEST(ShortagesTest, AChoiceTriesEachOnceAndSaysWhy) {
   CandidateChoice choice(kThree, shortages, now);
   EXPECT_EQ(choice.name(), "a");
   EXPECT_EQ(choice.Why(now), "");
+  EXPECT_EQ(choice.Explain(now, WallTime()), "a, the first choice");
   EXPECT_TRUE(choice.MoveOn(now));
   EXPECT_EQ(choice.name(), "c");
   EXPECT_EQ(choice.Why(now), "; no capacity for a, b");
+  EXPECT_EQ(choice.Explain(now + 1min, FromSeconds(3600)),
+            "c; no capacity for a until 01:04 UTC, b until 01:04 UTC");
+  EXPECT_EQ(choice.Explain(now + 1h, FromSeconds(3600)), "c");
   EXPECT_TRUE(choice.MoveOn(now));
   EXPECT_EQ(choice.name(), "b");
   choice.Created();
   EXPECT_FALSE(shortages.Contains("b", now));
   EXPECT_FALSE(choice.MoveOn(now));
+}
+
+TEST(ShortagesTest, OnlySomeOfManyShortagesAreNamed) {
+  Shortages shortages;
+  SteadyTime now{1h};
+  std::vector<std::string> candidates = {"a", "b", "c", "d", "e", "f"};
+  for (const char* lacking : {"a", "b", "c", "d", "e"}) shortages.Add(lacking, now);
+  CandidateChoice choice(candidates, shortages, now);
+  EXPECT_EQ(choice.Explain(now, FromSeconds(0)),
+            "f; no capacity for a until 00:05 UTC, b until 00:05 UTC, c until 00:05 UTC and 2 others");
 }
 
 TEST(ShortagesTest, WithoutCandidatesThereIsNothingToMoveTo) {

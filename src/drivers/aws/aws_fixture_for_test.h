@@ -124,6 +124,7 @@ class AwsTest : public ::testing::Test, protected driver::ProviderObserver {
 
   void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override {
     results.push_back(outcome.result);
+    if (!outcome.machine_type.empty()) machine_types.push_back(outcome.machine_type);
   }
   void LeakedResourcesDeleted(const ProviderName&, const std::string& kind, int count) override {
     leaks.push_back(std::to_string(count) + " " + kind);
@@ -148,6 +149,7 @@ class AwsTest : public ::testing::Test, protected driver::ProviderObserver {
   Node last;
   NodeId last_id;
   std::vector<std::string> results;
+  std::vector<std::string> machine_types;  // of the machines that were created
   std::vector<std::string> leaks;
   std::vector<std::string> faults;  // reported; empty: none
   int capacity_changes = 0;

@@ -1,4 +1,6 @@
 // What EC2 refuses, forgets, loses and takes away.
+#include "base/log/logging.h"
+#include "base/request_id.h"
 #include "drivers/aws/aws_fixture_for_test.h"
 
 namespace nodepool::drivers::aws {
@@ -79,8 +81,8 @@ TEST_F(AwsFaultsTest, SettingsThatAreWrongEndTheLaunchSoon) {
   FailNext("RunInstances", 400, "InvalidSubnetID.NotFound", 100, "The subnet ID 'x' does not exist");
   Error error = LaunchFails();
   EXPECT_THAT(error.message(), HasSubstr("InvalidSubnetID.NotFound: The subnet ID 'x' does not exist"));
-  EXPECT_THAT(error.message(), Not(HasSubstr("request-")));
-  EXPECT_EQ(ec2.Count("RunInstances"), 2);
+  EXPECT_THAT(error.message(), HasSubstr("(request id request-"));
+  EXPECT_EQ(ec2.Count("RunInstances"), 2) << "the second refusal says the same, under another request id";
   FailNext("RunInstances", 403, "UnauthorizedOperation", 100);
   LaunchFails();
   EXPECT_EQ(ec2.Count("RunInstances"), 4);
@@ -167,16 +169,67 @@ TEST_F(AwsFaultsTest, AWrongSecretIsReportedOnce) {
   Start();
   ASSERT_FALSE(faults.empty());
   EXPECT_EQ(
-      faults.front(),
+      WithoutRequestIds(faults.front()),
       "DescribeInstanceTypes at https://ec2.us-west-2.amazonaws.com/: 401 AuthFailure: AWS was not able to "
       "validate the credentials; check the key, and that it belongs to this region");
+  EXPECT_THAT(faults.front(), HasSubstr(" (request id request-"));
   time.Advance(10min);
-  EXPECT_THAT(faults, ::testing::Each(faults.front())) << "the same text each time";
+  for (const std::string& fault : faults) {
+    EXPECT_EQ(WithoutRequestIds(fault), WithoutRequestIds(faults.front())) << "the same text each time";
+  }
   ec2.faults.clear();
   time.Advance(1min);
   EXPECT_EQ(faults.back(), "");
   for (const std::string& fault : faults) EXPECT_THAT(fault, Not(HasSubstr("top-secret")));
 }
+
+// What an operator reads of each kind of failure: the call, AWS's id of it if there was an answer, a remedy.
+struct OneLine {
+  const char* name;
+  testing::Ec2Imposter::Fault fault;
+  std::vector<std::string> words;
+};
+
+class AwsOneLineTest : public AwsFaultsTest, public ::testing::WithParamInterface<OneLine> {};
+
+// AWS-79
+TEST_P(AwsOneLineTest, NamesCallRequestIdAndRemedy) {
+  testing::Ec2Imposter::Fault fault = GetParam().fault;
+  fault.action = "DescribeInstanceTypes";
+  fault.times = 1000;
+  ec2.faults.push_back(fault);
+  log::Capture log;
+  Start();
+  ASSERT_FALSE(faults.empty());
+  EXPECT_THAT(faults.front(), HasSubstr("DescribeInstanceTypes"));
+  for (const std::string& word : GetParam().words) EXPECT_THAT(faults.front(), HasSubstr(word));
+  bool has_answer = !fault.breaks_before && !fault.has_no_host;
+  EXPECT_EQ(faults.front().find("(request id request-") != std::string::npos, has_answer) << faults.front();
+  EXPECT_EQ(log.Count("request-"), 0) << "nothing beside the fault, which the launcher logs";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, AwsOneLineTest,
+    ::testing::Values(
+        OneLine{"WrongKey", {.status = 401, .code = "AuthFailure"}, {"401 AuthFailure", "check the key"}},
+        OneLine{"ExpiredToken", {.code = "ExpiredToken"}, {"400 ExpiredToken", "renew the credentials"}},
+        OneLine{
+            "WrongClock", {.code = "RequestExpired"}, {"400 RequestExpired", "correct this host's clock"}},
+        OneLine{"MissingRight",
+                {.status = 403, .code = "UnauthorizedOperation"},
+                {"403 UnauthorizedOperation", "give the key's user or role this right"}},
+        OneLine{
+            "UnknownRegion",
+            {.has_no_host = true},
+            {"Could not resolve host", "check region-name (us-west-2) and the AWS_ENDPOINT_URL settings"}},
+        OneLine{"NoXml", {.body = "<p>Please log in"}, {"no XML: Please log in", "proxies lead to AWS"}},
+        OneLine{"HalfAnAnswer",
+                {.body = "<DescribeInstanceTypesResponse><instanceTypeSet><item>"},
+                {"ends in the middle, after 54 bytes", "proxies lead to AWS"}},
+        OneLine{"BrokenConnection",
+                {.breaks_before = true},
+                {"the connection broke", "check the way from this host to AWS"}}),
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace nodepool::drivers::aws

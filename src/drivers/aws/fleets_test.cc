@@ -308,6 +308,9 @@ TEST_F(AwsCandidatesTest, TheNextPlaceThenTheNextTypeAndNoAttemptIsLost) {
       log.Count(
           "The machine is m5.xlarge in subnet-1; no capacity for m5.large in subnet-1, m5.large in subnet-2"),
       1);
+  EXPECT_THAT(*last.comment,
+              ::testing::MatchesRegex("Launched as m5.xlarge in subnet-1; no capacity for m5.large in "
+                                      "subnet-1 until ..:.. UTC, m5.large in subnet-2 until ..:.. UTC"));
   ec2.calls.clear();
   Launch();
   EXPECT_THAT(Tried(), ElementsAre("m5.xlarge subnet-1")) << "shortages are remembered";
@@ -316,6 +319,25 @@ TEST_F(AwsCandidatesTest, TheNextPlaceThenTheNextTypeAndNoAttemptIsLost) {
   ec2.calls.clear();
   Launch();
   EXPECT_THAT(Tried(), ElementsAre("m5.large subnet-1"));
+}
+
+// AWS-81
+TEST_F(AwsCandidatesTest, TheCommentHasTheChoiceAndThePrice) {
+  config->prices["m5.large"] = {.on_demand = 0.096, .spot = 0.04};
+  Start();
+  Launch();
+  EXPECT_EQ(last.comment, "Launched as m5.large in subnet-1, the first choice; 0.096 per hour");
+  EXPECT_EQ(last.hourly_price, 0.096);
+  EXPECT_THAT(machine_types, ElementsAre("m5.large"));
+  label->use_spot = true;
+  Launch();
+  EXPECT_EQ(last.comment, "Launched as m5.large spot in subnet-1, the first choice; 0.04 per hour");
+  label->use_spot = false;
+  label->instance_types = {"m5.xlarge"};
+  pool->places = {{std::nullopt, "subnet-1"}};
+  Launch();
+  EXPECT_EQ(last.comment, std::nullopt) << "no choice, no price";
+  EXPECT_EQ(last.hourly_price, std::nullopt);
 }
 
 TEST_F(AwsCandidatesTest, WhenAllWereTriedTheAttemptFails) {

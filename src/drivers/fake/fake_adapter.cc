@@ -164,7 +164,8 @@ Task<std::string> FakeAdapter::UploadImage(ImageUpload upload) {
   for (const auto& [key, value] : upload.metadata) image.metadata.emplace(key, TextOf(value));
   image.file = {std::move(upload.format), SizeOfFile(upload.filename), std::move(upload.md5),
                 std::move(upload.sha256)};
-  co_return co_await cloud_.UploadImage(std::move(image), std::move(upload.announce));
+  co_return co_await cloud_.UploadImage(std::move(image), std::move(upload.announce),
+                                        std::move(upload.report));
 }
 
 Task<> FakeAdapter::DeleteImage(std::string external_id) {

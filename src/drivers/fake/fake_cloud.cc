@@ -120,10 +120,10 @@ Task<> FakeCloud::DeleteServer(std::string id) {
   changed_.NotifyAll();
 }
 
-Task<std::string> FakeCloud::UploadImage(FakeImage image, driver::AnnounceImage announce) {
+Task<std::string> FakeCloud::UploadImage(FakeImage image, driver::AnnounceImage announce, Report report) {
   std::string id;
   auto remove = [this, &id](const Failure&) { return RemoveFailed(id); };
-  co_await OnFailure(Receive(std::move(image), std::move(announce), id), remove);
+  co_await OnFailure(Receive(std::move(image), std::move(announce), std::move(report), id), remove);
   co_return id;
 }
 
@@ -132,11 +132,17 @@ Task<> FakeCloud::RemoveFailed(std::string id) {
   co_return;
 }
 
-Task<> FakeCloud::Receive(FakeImage new_image, driver::AnnounceImage announce, std::string& id) {
+Task<> FakeCloud::Receive(FakeImage new_image, driver::AnnounceImage announce, Report report,
+                          std::string& id) {
   new_image.is_active = false;
   id = Add(std::move(new_image));
   co_await announce(id);
-  if (settings_.upload_latency > Duration::zero()) co_await loop_.SleepFor(settings_.upload_latency);
+  SteadyTime begun = loop_.SteadyNow();
+  const Duration latency = settings_.upload_latency;
+  for (int percent = 10; percent <= 100 && latency > Duration::zero(); percent += 10) {
+    co_await loop_.SleepUntil(begun + latency * percent / 100);
+    report({"sending the file", percent});
+  }
   while (are_uploads_paused_) co_await changed_.Wait();
   if (Take(failing_uploads_) || Happens(settings_.upload_failure_rate)) {
     throw Error(Verdict::kFail, "the simulated cloud failed to take image " + id);

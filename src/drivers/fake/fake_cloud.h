@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,7 +52,9 @@ class FakeCloud {
 
   // Returns the new image's id after the latency. `announce` gets it at once; if the upload is cancelled
   // after that, the image stays and never becomes active. kFail: a simulated failure.
-  Task<std::string> UploadImage(FakeImage image, driver::AnnounceImage announce);
+  using Report = std::function<void(const driver::UploadProgress&)>;
+  Task<std::string> UploadImage(
+      FakeImage image, driver::AnnounceImage announce, Report report = [](const driver::UploadProgress&) {});
   // The same, at once.
   std::string UploadImage(std::string name, std::map<std::string, std::string> metadata,
                           FakeImageFile file = {});
@@ -89,7 +92,7 @@ class FakeCloud {
   void Refresh();
   std::string Add(FakeImage image);  // its id
   // Creates the image, sets `id`, then receives the data.
-  Task<> Receive(FakeImage new_image, driver::AnnounceImage announce, std::string& id);
+  Task<> Receive(FakeImage new_image, driver::AnnounceImage announce, Report report, std::string& id);
   Task<> RemoveFailed(std::string id);
   void Remove(const std::string& image);
   bool ExceedsLimits(const FakeFlavor& flavor) const;

@@ -36,6 +36,10 @@ inline constexpr Metric kCandidate{
     Kind::kCounter, "nodepool.provider.{provider}.candidate.{candidate~}.{result}",
     "nodepool_launch_candidates_total",
     "Kinds of machine and places that launches tried, where a label has several: created or no_capacity."};
+inline constexpr Metric kMachineType{
+    Kind::kCounter, "nodepool.provider.{provider}.machine_type.{type~}.launched",
+    "nodepool_machines_launched_total",
+    "Machines that became nodes, by the configured type that was chosen, of drivers that report it."};
 inline constexpr Metric kTaken{
     Kind::kCounter, "nodepool.provider.{provider}.taken.{state}", "nodepool_machines_taken_total",
     "Nodes whose machine the cloud took away, such as interrupted spot instances: ready or "
@@ -64,6 +68,11 @@ inline constexpr Metric kProviderNodes{Kind::kGauge, "nodepool.provider.{provide
 inline constexpr Metric kLabelNodes{
     Kind::kGauge, "nodepool.label.{label}.nodes.{state}", "nodepool_nodes_by_label",
     "Nodes by label and state, of the whole cluster; a node counts for each of its labels."};
+inline constexpr Metric kHourlyCost{Kind::kGauge, "nodepool.provider.{provider}.label.{label}.hourly_cost",
+                                    "nodepool_hourly_cost",
+                                    "Sum of the prices per hour of the nodes' machines, by the label for "
+                                    "which they were launched, of the whole "
+                                    "cluster; only machines whose price is configured."};
 inline constexpr Metric kAddressableRequests{
     Kind::kGauge, "nodepool.provider.{provider}.pool.{pool}.addressable_requests",
     "nodepool_addressable_requests", "Requests in any state all of whose labels the pool offers."};

@@ -1,12 +1,15 @@
 #include "launcher/stats/stats_nodes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
 namespace {
+
+constexpr double kMillion = 1e6;
 
 // The order of launcher.md 27.3.
 constexpr NodeState kOrder[] = {NodeState::kBuilding, NodeState::kTesting, NodeState::kReady,
@@ -40,6 +43,12 @@ void NodeCounts::Count(const Node& node, int by) {
   all_[IndexOf(*node.state)] += by;
   if (!node.provider.empty()) CountUnder(by_provider_, node.provider, *node.state, by);
   for (const LabelName& label : node.type) CountUnder(by_label_, label, *node.state, by);
+  if (node.hourly_price && !node.provider.empty() && !node.type.empty()) {
+    std::pair key(node.provider, node.type.front());
+    std::int64_t& cost = hourly_costs_[key];
+    cost += by * std::llround(*node.hourly_price * kMillion);
+    if (cost == 0) hourly_costs_.erase(key);
+  }
 }
 
 void NodeCounts::Change(const Node* before, const Node* after) {
@@ -77,6 +86,10 @@ void NodeCounts::Report(metrics::Sink& to, const std::vector<const Component*>& 
     for (NodeState state : kOrder) {
       to.Set(stats::kLabelNodes, {label.value, std::string(ToString(state))}, counts[IndexOf(state)]);
     }
+  }
+  for (const auto& [key, millionths] : hourly_costs_) {
+    to.Set(stats::kHourlyCost, {key.first.value, key.second.value},
+           static_cast<double>(millionths) / kMillion);
   }
   for (const auto& [pool, offered] : offers) {
     int addressable = 0;

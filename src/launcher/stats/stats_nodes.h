@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "base/metrics/metrics.h"
@@ -31,8 +33,10 @@ class NodeCounts {
   void Count(const Node& node, int by);
 
   ByState all_{};
-  std::map<ProviderName, ByState> by_provider_;     // those with nodes
-  std::map<LabelName, ByState> by_label_;           // those with nodes
+  std::map<ProviderName, ByState> by_provider_;  // those with nodes
+  std::map<LabelName, ByState> by_label_;        // those with nodes
+  // In millionths, so that nothing is left over when all nodes are gone.
+  std::map<std::pair<ProviderName, LabelName>, std::int64_t> hourly_costs_;
   std::map<std::vector<LabelName>, int> requests_;  // by the labels they ask for
 };
 

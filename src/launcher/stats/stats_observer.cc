@@ -27,6 +27,8 @@ void StatsObserver::LaunchAttemptEnded(const driver::LaunchOutcome& outcome) {
   report(stats::kProviderLaunchTime, stats::kProviderLaunch, {provider, outcome.result});
   report(stats::kLaunchTime, stats::kLaunch, {outcome.result});
   if (outcome.az) report(stats::kZoneLaunchTime, stats::kZoneLaunch, {provider, *outcome.az, outcome.result});
+  if (outcome.result == "ready" && !outcome.machine_type.empty())
+    metrics_.Add(stats::kMachineType, {provider, OneWord(outcome.machine_type)});
   if (outcome.requestor)
     report(stats::kRequestorLaunchTime, stats::kRequestorLaunch, {*outcome.requestor, outcome.result});
 }

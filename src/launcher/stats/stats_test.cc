@@ -61,6 +61,19 @@ TEST_F(ObserverTest, RatesCandidatesAndMachinesThatWereTaken) {
                           "nodepool.provider.ec2.taken.in-use:1|c"));
 }
 
+TEST_F(ObserverTest, TypesOfMachinesThatBecameNodes) {
+  driver::LaunchOutcome outcome;
+  outcome.provider = ProviderName("ec2");
+  outcome.machine_type = "m5.large spot";
+  outcome.result = "error.keyscan";
+  observer_.LaunchAttemptEnded(outcome);
+  outcome.result = "ready";
+  observer_.LaunchAttemptEnded(outcome);
+  EXPECT_EQ(
+      std::ranges::count(recorder_.lines, "nodepool.provider.ec2.machine_type.m5_large_spot.launched:1|c"),
+      1);
+}
+
 TEST_F(ObserverTest, EveryLaunchAttemptIsATimingAndACounterForEachKey) {
   // launcher.27.2, LA-85, O-ignore-quota-cloud-error
   driver::LaunchOutcome outcome;
@@ -177,6 +190,20 @@ TEST_F(NodeCountsTest, ChangesMoveNodesAndNothingIsLeftBehind) {
   EXPECT_THAT(Report().With("cloud"), IsEmpty());
   EXPECT_THAT(Report().With("small"), IsEmpty());
   EXPECT_EQ(Report().Last("nodepool.nodes.used"), "0|g");
+}
+
+TEST_F(NodeCountsTest, WhatTheMachinesCost) {
+  Node priced = MakeNode(NodeState::kInUse, "cloud", {LabelName("small"), LabelName("tiny")});
+  priced.hourly_price = 0.1;
+  Node other = MakeNode(NodeState::kReady, "cloud", {LabelName("small")});
+  other.hourly_price = 0.0416;
+  counts_.Change(nullptr, &priced);
+  counts_.Change(nullptr, &priced);
+  counts_.Change(nullptr, &other);
+  EXPECT_EQ(Report().Last("nodepool.provider.cloud.label.small.hourly_cost"), "0.2416|g");
+  EXPECT_THAT(Report().With("label.tiny.hourly_cost"), IsEmpty()) << "it counts once";
+  for (const Node* node : {&priced, &priced, &other}) counts_.Change(node, nullptr);
+  EXPECT_THAT(Report().With("hourly_cost"), IsEmpty()) << "nothing is left over";
 }
 
 TEST_F(NodeCountsTest, RegisteredProvidersAndLabelsAreReportedAsZero) {  // launcher.27.3

@@ -296,7 +296,8 @@ void CurlTransfer::ThrowFailure() const {
     verdict = IsLasting(*result_) && !is_sent ? Verdict::kInvalid : Verdict::kRetry;
     why = WithoutDuration(*error_text_ != '\0' ? error_text_ : curl_easy_strerror(*result_));
   }
-  throw HttpError(verdict, fmt::format("{} {}: {}", call_->method, url_for_log_, why), is_sent);
+  throw HttpError(verdict, fmt::format("{} {}: {}", call_->method, url_for_log_, why), is_sent,
+                  given_up_.empty() && result_ == CURLE_COULDNT_RESOLVE_HOST);
 }
 
 }  // namespace nodepool::net

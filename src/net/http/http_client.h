@@ -83,14 +83,19 @@ struct HttpReply {
 // kFail: an answer beyond the limits.
 class HttpError : public Error {
  public:
-  HttpError(Verdict verdict, std::string message, bool may_have_been_seen)
-      : Error(verdict, std::move(message)), may_have_been_seen_(may_have_been_seen) {}
+  HttpError(Verdict verdict, std::string message, bool may_have_been_seen, bool is_unknown_host = false)
+      : Error(verdict, std::move(message)),
+        may_have_been_seen_(may_have_been_seen),
+        is_unknown_host_(is_unknown_host) {}
   // Whether the server may have acted on the request: repeating one that is not idempotent could
   // then do it twice.
   bool may_have_been_seen() const { return may_have_been_seen_; }
+  // The name service knows no such host.
+  bool is_unknown_host() const { return is_unknown_host_; }
 
  private:
   bool may_have_been_seen_;
+  bool is_unknown_host_;
 };
 
 // Sends requests to servers. Any status is an answer; only its absence is an error (HttpError).

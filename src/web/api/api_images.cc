@@ -132,6 +132,8 @@ const FieldTable<StoredUpload>& UploadFields() {
        [](const StoredUpload& u) { return TextCell(u.record.external_name); }},
       {{"external_id", Text().OrNull(), "the image's id in the cloud"},
        [](const StoredUpload& u) { return TextCell(u.record.external_id); }},
+      {{"progress", Text().OrNull(), "how far it has come while it is uploading"},
+       [](const StoredUpload& u) { return TextCell(u.record.progress); }},
   });
   return fields;
 }

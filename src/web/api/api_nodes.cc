@@ -63,6 +63,10 @@ const FieldTable<StoredNode>& NodeFields() {
          return n.record.hold_expiration ? json::value(*n.record.hold_expiration) : json::value();
        }},
       {{"comment", Text().OrNull(), ""}, [](const StoredNode& n) { return TextCell(n.record.comment); }},
+      {{"hourly_price", Number().OrNull(), "of the machine, in the unit of the configuration"},
+       [](const StoredNode& n) {
+         return n.record.hourly_price ? json::value(*n.record.hourly_price) : json::value();
+       }},
       {{"user_data", Any(), "of the client that uses it; null in it for NaN and Infinity"},
        [](const StoredNode& n) { return Cell::Of(n.record.user_data); }},
   });

@@ -80,7 +80,7 @@ TEST_F(ApiTest, NodesAndRequests) {
           R"(","requestor":"test","tenant":null,"server_id":"i-1","hostname":null,"interface_ip":"192.0.2.1",)"
           R"("public_ipv4":null,"private_ipv4":null,"public_ipv6":null,"connection_type":null,"username":null,)"
           R"("cloud":null,"region":null,"az":null,"image":null,"resources":{"cores":2,"instances":1},)"
-          R"("hold_job":null,"hold_expiration":null,"comment":null,"user_data":null})");
+          R"("hold_job":null,"hold_expiration":null,"comment":null,"hourly_price":null,"user_data":null})");
   EXPECT_THAT(Names("requests", ""), ElementsAre(request.value));
   EXPECT_EQ(List("requests")[0].at("nodes"), json::array({node.value}));
 }
@@ -154,7 +154,7 @@ TEST_F(ApiTest, Images) {
   Put("/nodepool/images/deb-12/builds/b1", R"({"state": "ready", "state_time": 1, "formats": "raw,qcow2"})");
   Put("/nodepool/images/deb-12/builds/b2", R"({"state": "building", "state_time": 2, "builder": "nb01"})");
   Put("/nodepool/images/deb-12/builds/b1/providers/cloud/images/0000000001",
-      R"({"state": "ready", "state_time": 3, "external_id": "x", "external_name": "n", "format": "raw"})");
+      R"({"state": "ready", "state_time": 3, "progress": "sending the file, 40 %", "external_id": "x", "external_name": "n", "format": "raw"})");
   Put("/nodepool/images/deb-12/pause", "");
   json::object image = List("images").at(0).as_object();
   image.stable_erase("newest_ready_build_age");
@@ -172,7 +172,7 @@ TEST_F(ApiTest, Images) {
   upload.stable_erase("state_age");
   EXPECT_EQ(json::serialize(upload),
             R"({"id":"0000000001","image":"deb-12","build":"b1","provider":"cloud","state":"ready",)"
-            R"("format":"raw","external_name":"n","external_id":"x"})");
+            R"("format":"raw","external_name":"n","external_id":"x","progress":"sending the file, 40 %"})");
 }
 
 TEST_F(ApiTest, TheNextBuildOfAnImage) {

@@ -6,6 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <charconv>
 
+#include "base/request_id.h"
 #include "base/scope_exit.h"
 
 namespace nodepool::driver::cloud::api {
@@ -56,19 +57,32 @@ bool MayRepeatAfter(const Failure& failure, const ApiRequest& request) {
   }
 }
 
-json::value Parse(const std::string& text, const std::string& call) {
+// What an error says about an answer.
+struct AnswerNames {
+  std::string call;
+  std::string remedy;
+  std::string request_id;
+};
+
+std::string AddRemedy(std::string message, const std::string& remedy) {
+  return remedy.empty() ? message : message + "; " + remedy;
+}
+
+json::value Parse(const std::string& text, const AnswerNames& names) {
   boost::system::error_code error;
   json::value value = json::parse(text, error);
   if (error) {
-    throw Error(Verdict::kRetry, fmt::format("{} was answered with something that is no JSON: {}", call,
-                                             FaultText(text.substr(0, 500))));
+    std::string message = fmt::format("{} was answered with something that is no JSON: {}", names.call,
+                                      FaultText(text.substr(0, 500)));
+    throw Error(Verdict::kRetry,
+                WithRequestId(AddRemedy(std::move(message), names.remedy), names.request_id));
   }
   return value;
 }
 
-Task<json::value> ParseAnswer(BlockingPool& pool, std::string text, std::string call) {
-  if (text.size() <= kParseHere) co_return Parse(text, call);
-  auto parse = [text = std::move(text), call = std::move(call)]() { return Parse(text, call); };
+Task<json::value> ParseAnswer(BlockingPool& pool, std::string text, AnswerNames names) {
+  if (text.size() <= kParseHere) co_return Parse(text, names);
+  auto parse = [text = std::move(text), names = std::move(names)]() { return Parse(text, names); };
   json::value value = co_await OnBlockingPool(pool, std::move(parse));
   co_return value;
 }
@@ -89,14 +103,9 @@ ApiClient::ApiClient(Loop& loop, BlockingPool& pool, Random& random, net::HttpCl
       uploads_(kUploadsAtATime),
       change_rate_(loop_, options_.change_rate.value_or(RateLimiter::Settings())),
       read_rate_(loop_, options_.read_rate.value_or(RateLimiter::Settings())),
-      logged_slowdowns_(
-          loop_,
-          [this](std::uint64_t more) {
-            logger_.Info("{} more calls of cloud {} were refused in the last minute, as there were too many",
-                         more, options_.cloud);
-          }),
-      logged_refusals_(loop_, [this](std::uint64_t more) {
-        logger_.Info("{} more calls of cloud {} were refused in the last minute", more, options_.cloud);
+      logged_slowdowns_(loop_, [this](std::uint64_t more) {
+        logger_.Info("{} more calls of cloud {} were refused in the last minute, as there were too many",
+                     more, options_.cloud);
       }) {}
 
 Task<net::HttpReply> ApiClient::Call(ApiRequest request) {
@@ -108,7 +117,9 @@ Task<net::HttpReply> ApiClient::Call(ApiRequest request) {
     Answer answer = co_await Send(request);
     if (!answer.reply) {
       bool is_last = ++tries.network > options_.network_repeats;
-      if (is_last || !MayRepeatAfter(answer.reply.error(), request)) answer.reply.error().Rethrow();
+      if (is_last || !MayRepeatAfter(answer.reply.error(), request)) {
+        ThrowWithoutAnswer(request.name, options_.remedies, answer.reply.error());
+      }
       Duration pause = pauses.Next();
       co_await loop_.SleepFor(pause);
       continue;
@@ -124,25 +135,38 @@ Task<net::HttpReply> ApiClient::Call(ApiRequest request) {
     }
     std::optional<Duration> pause = PauseAfter(request, reply, fault, tries, pauses, sent);
     if (!pause) {
-      if (!fault.request_id.empty() && logged_refusals_.Admits()) {
-        logger_.Info("{} was refused with {} {} (request id {})", request.text, reply.status, fault.code,
-                     fault.request_id);
-      }
+      if (fault.request_id.empty()) fault.request_id = RequestIdOf(reply);
       throw MakeApiError(request.text, reply.status, std::move(fault));
     }
     co_await loop_.SleepFor(*pause);
   }
 }
 
+void ThrowWithoutAnswer(std::string_view call, const Remedies& remedies, const Failure& failure) {
+  try {
+    failure.Rethrow();
+  } catch (const net::HttpError& error) {
+    const std::string& remedy = error.is_unknown_host() ? remedies.unknown_host : remedies.no_answer;
+    if (remedy.empty()) throw;
+    throw net::HttpError(error.verdict(), fmt::format("{}: {}; {}", call, error.message(), remedy),
+                         error.may_have_been_seen(), error.is_unknown_host());
+  }
+}
+
+std::string ApiClient::RequestIdOf(const net::HttpReply& reply) const {
+  return options_.request_id ? options_.request_id(reply) : "";
+}
+
 Task<ApiReply> ApiClient::CallJson(ApiRequest request) {
   std::string text = request.text;
   net::HttpReply reply = co_await Call(std::move(request));
+  AnswerNames names{std::move(text), options_.remedies.odd_answer, RequestIdOf(reply)};
   ApiReply result;
   result.status = reply.status;
   result.headers = std::move(reply.headers);
   result.bytes = reply.body.size();
   if (!reply.body.empty()) {
-    result.body = co_await ParseAnswer(pool_, std::move(reply.body), std::move(text));
+    result.body = co_await ParseAnswer(pool_, std::move(reply.body), std::move(names));
   }
   co_return result;
 }

@@ -56,6 +56,16 @@ struct CallMetrics {
   std::string driver;
 };
 
+// What an operator does about a call without a usable answer; part of the error. Empty: nothing is said.
+struct Remedies {
+  std::string unknown_host;  // the name service does not know the service's host
+  std::string no_answer;     // the network, a time-out, a connection that broke
+  std::string odd_answer;    // in another format than the API's
+};
+
+// Throws why there was no answer, with the call's name and the remedy if there is one.
+[[noreturn]] void ThrowWithoutAnswer(std::string_view call, const Remedies& remedies, const Failure& failure);
+
 // Calls one cloud's services under one account. Signs the calls; bounds how many are under way; backs off
 // from a service that asks for it (429, 503, Retry-After), and calls it at a lower rate for a while; renews
 // the signature once when a service does not accept it; repeats what may be repeated after a network fault.
@@ -66,6 +76,10 @@ class ApiClient {
     FaultReader read_fault = &ReadFault;
     // For an API whose refusals have their code in a header; in place of read_fault. Null: read_fault.
     std::function<Fault(const net::HttpReply& refusal)> read_refusal;
+    // The id that the cloud gave to a call, by its answer; part of errors. Null: there is none, or the fault
+    // has it.
+    std::function<std::string(const net::HttpReply& answer)> request_id;
+    Remedies remedies;
     // Limits for calls that change something, and for the others; none: unlimited, as long as the service
     // accepts all.
     std::optional<RateLimiter::Settings> change_rate;
@@ -102,6 +116,7 @@ class ApiClient {
     bool has_renewed = false;
   };
 
+  std::string RequestIdOf(const net::HttpReply& reply) const;
   Task<> WaitForTurn(const ApiRequest& request);
   Task<Answer> Send(const ApiRequest& request);
   Task<net::HttpReply> SendCounted(const ApiRequest& request, net::HttpCall call);
@@ -128,7 +143,6 @@ class ApiClient {
   std::map<std::string, double> reported_shares_;   // by budget
   std::map<std::string, SteadyTime> paused_until_;  // by budget
   LogThrottle logged_slowdowns_;
-  LogThrottle logged_refusals_;
 };
 
 }  // namespace nodepool::driver::cloud::api

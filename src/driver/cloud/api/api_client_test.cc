@@ -13,6 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 // Signs with a number that is incremented when a signature is refused.
@@ -104,6 +105,26 @@ TEST_F(ApiClientTest, AnAnswerThatIsNotJsonIsAnError) {
   EXPECT_THAT(failure.message(), HasSubstr("no JSON: a login page"));
   answers.push_back({204, {}, ""});
   EXPECT_TRUE(Call(Request()).body.is_null());
+}
+
+TEST_F(ApiClientTest, ErrorsNameTheRequestIdAndTheRemedy) {
+  options.request_id = [](const net::HttpReply& reply) { return reply.Header("x-id"); };
+  options.remedies = {
+      .unknown_host = "check the name", .no_answer = "check the network", .odd_answer = "check the URL"};
+  answers.push_back({403, {{"x-id", "r-1"}}, "no"});
+  EXPECT_THAT(FailureOf(Request()).message(), EndsWith("403 no (request id r-1)"));
+  answers.push_back({200, {{"x-id", "r-2"}}, "<p>a page</p>"});
+  EXPECT_THAT(FailureOf(Request()).message(), EndsWith("no JSON: a page; check the URL (request id r-2)"));
+  answers.insert(answers.end(), 2, {0, {}, ""});
+  EXPECT_EQ(FailureOf(Request()).message(), "things: the connection broke; check the network");
+  Failure unknown(std::make_exception_ptr(net::HttpError(Verdict::kRetry, "no such host", false, true)));
+  EXPECT_THROW(ThrowWithoutAnswer("servers", {}, unknown), net::HttpError);
+  try {
+    ThrowWithoutAnswer("servers", options.remedies, unknown);
+  } catch (const net::HttpError& error) {
+    EXPECT_EQ(error.message(), "servers: no such host; check the name");
+    EXPECT_TRUE(error.is_unknown_host());
+  }
 }
 
 TEST_F(ApiClientTest, ARefusalIsReadOnce) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 
+#include "base/request_id.h"
 #include "base/text.h"
 #include "net/http/http.h"
 
@@ -63,7 +64,8 @@ Fault ReadFault(int status, std::string_view body) { return {VerdictOfStatus(sta
 
 ApiError MakeApiError(std::string_view call, int status, Fault fault) {
   std::string text = fault.text.empty() ? std::string(net::HttpReason(status)) : std::move(fault.text);
-  return ApiError(fault.verdict, fmt::format("{}: {} {}", call, status, text), status, std::move(fault.code));
+  std::string message = WithRequestId(fmt::format("{}: {} {}", call, status, text), fault.request_id);
+  return ApiError(fault.verdict, std::move(message), status, std::move(fault.code));
 }
 
 Verdict VerdictOfStatus(int status) {

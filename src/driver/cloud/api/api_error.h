@@ -38,7 +38,7 @@ struct Fault {
   Verdict verdict = Verdict::kFail;
   std::string text;  // the cloud's message, in one line and the same each time; empty: none
   std::string code;
-  // By which the cloud's operators find the call; logged, but not part of the error. Empty: there is none.
+  // By which the cloud's operators find the call; at the end of the error's message. Empty: there is none.
   std::string request_id = "";
   // The service did not accept the call's signature or credential: with another one it may.
   bool refuses_signature = false;

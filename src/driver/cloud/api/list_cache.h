@@ -13,6 +13,7 @@
 #include "async/event.h"
 #include "async/task_group.h"
 #include "base/random.h"
+#include "base/request_id.h"
 #include "base/scope_exit.h"
 
 namespace nodepool::driver::cloud::api {
@@ -97,7 +98,7 @@ class ListCache {
       last_took_ = last_end_ - begun;
       if (!list) {
         // Once for each cause.
-        bool is_new = std::exchange(last_failure_, list.error().message()) != list.error().message();
+        bool is_new = ReplaceMessage(last_failure_, list.error().message());
         logger_.Write(is_new ? log::Level::kWarning : log::Level::kDebug,
                       fmt::format("The list of {} could not be read; it is tried again: {}", name_,
                                   list.error().message()));

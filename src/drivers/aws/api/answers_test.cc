@@ -66,6 +66,15 @@ TEST(AwsFaultTest, RefusalsOfS3) {
   EXPECT_EQ(fault.request_id, "r-3");
 }
 
+std::string ParseError(const std::string& text) {
+  try {
+    ParseXml(text, "x", "r-4");
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "no error";
+}
+
 TEST(AwsFaultTest, AnswersThatAreNoXml) {
   for (const char* body :
        {"", "busy", "<html><body>Bad gateway</body>", "<a><b></a>", "\xff\xfe<", "<Response/>"}) {
@@ -82,6 +91,13 @@ TEST(AwsFaultTest, AnswersThatAreNoXml) {
     EXPECT_EQ(error.verdict(), Verdict::kRetry);
     EXPECT_THAT(error.message(), HasSubstr("DescribeInstances was answered with something that is no XML"));
   }
+  EXPECT_EQ(ParseError("<?xml version='1.0'?><DescribeInsta"),
+            "x: the answer is XML that ends in the middle, after 35 bytes; check that the AWS_ENDPOINT_URL "
+            "settings "
+            "and proxies lead to AWS (request id r-4)");
+  EXPECT_THAT(ParseError("<Response><Errors>"), HasSubstr("ends in the middle, after 18 bytes"));
+  EXPECT_THAT(ParseError("<html><body>Log in"), HasSubstr("is no XML: Log in; check"));
+  EXPECT_THAT(ParseError(""), HasSubstr("is no XML"));
 }
 
 TEST(AwsFaultTest, WhatCodesMean) {

@@ -10,6 +10,7 @@
 #include "base/encoding.h"
 #include "base/json_fields.h"
 #include "base/text.h"
+#include "drivers/aws/api/client_options.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/service_quotas.h"
 
@@ -20,20 +21,14 @@ namespace json = boost::json;
 
 namespace {
 
-// With the pauses of the client this is about five minutes.
-constexpr int kBlockRepeats = 12;
 constexpr int kBlockTries = 3;
 // A new snapshot is not known everywhere at once.
 constexpr int kTriesUntilKnown = 12;
 constexpr Duration kBlockPause = std::chrono::seconds(2);
 
 api::ApiClient::Options EbsClientOptions(const Account& account, api::CallMetrics metrics) {
-  api::ApiClient::Options options;
-  options.cloud = "AWS " + account.region;
+  api::ApiClient::Options options = ClientOptions(account, &ReadJsonFault, std::move(metrics), kDataRepeats);
   options.read_refusal = &ReadEbsFault;
-  options.network_repeats = std::max(account.max_attempts - 1, kBlockRepeats);
-  options.server_error_repeats = std::max(account.max_attempts - 1, kBlockRepeats);
-  options.metrics = std::move(metrics);
   return options;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "drivers/aws/api/call_rate.h"
+#include "drivers/aws/api/client_options.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/form_call.h"
 #include "drivers/aws/api/xml.h"
@@ -18,15 +19,10 @@ namespace {
 constexpr const char* kVersion = "2016-11-15";
 constexpr double kReadsPerChange = 10;
 
-api::ApiClient::Options ClientOptions(const Account& account, const Ec2::Options& options) {
-  api::ApiClient::Options result;
-  result.cloud = "AWS " + account.region;
-  result.read_fault = &ReadFault;
+api::ApiClient::Options Ec2ClientOptions(const Account& account, const Ec2::Options& options) {
+  api::ApiClient::Options result = ClientOptions(account, &ReadFault, options.metrics);
   result.change_rate = RateOf(options.rate);
   result.read_rate = RateOf(options.rate * kReadsPerChange);
-  result.network_repeats = account.max_attempts - 1;
-  result.server_error_repeats = account.max_attempts - 1;
-  result.metrics = options.metrics;
   return result;
 }
 
@@ -36,7 +32,7 @@ Ec2::Ec2(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, 
          RequestSigner& signer, log::Logger logger, Options options)
     : pool_(pool),
       account_(account),
-      client_(loop, pool, random, http, signer, std::move(logger), ClientOptions(account, options)) {}
+      client_(loop, pool, random, http, signer, std::move(logger), Ec2ClientOptions(account, options)) {}
 
 std::string Ec2::Describe(const Query& query) const {
   return fmt::format("{} at {}", query.action(), net::UrlForLog(account_.ec2_url));
@@ -44,12 +40,14 @@ std::string Ec2::Describe(const Query& query) const {
 
 Task<> Ec2::Call(Query query) { co_await Send(std::move(query)); }
 
-Task<std::string> Ec2::Send(Query query) {
+Task<Ec2::Answer> Ec2::Send(Query query) {
+  Answer answer;
+  answer.call = Describe(query);
   api::ApiRequest request;
   request.service = kEc2.name;
   request.budget = query.reads() ? "ec2 reads" : "ec2 changes";
   request.name = query.action();
-  request.text = Describe(query);
+  request.text = answer.call;
   request.call = FormCall(account_.ec2_url, query, kVersion, account_.tls);
   // A throttled call has done nothing, and its caller has a deadline.
   request.retries = std::numeric_limits<int>::max();
@@ -58,11 +56,13 @@ Task<std::string> Ec2::Send(Query query) {
   // What creates has a client token; the other changes say how things shall be.
   request.may_be_sent_again = true;
   net::HttpReply reply = co_await client_.Call(std::move(request));
-  co_return std::move(reply.body);
+  answer.request_id = RequestIdOf(reply);
+  answer.body = std::move(reply.body);
+  co_return answer;
 }
 
-pugi::xml_document Ec2::ParseAnswer(const std::string& answer, const std::string& call) {
-  return ParseXml(answer, call);
+pugi::xml_document Ec2::ParseAnswer(const Answer& answer) {
+  return ParseXml(answer.body, answer.call, answer.request_id);
 }
 
 std::string Ec2::NextToken(const pugi::xml_node& root) { return TextAt(root, {"nextToken"}); }

@@ -35,10 +35,9 @@ class Ec2 {
   // Errors: ApiError, whose code is AWS's; those of ApiClient::Call.
   template <class T>
   Task<T> Call(Query query, Read<T> read) {
-    std::string text = Describe(query);
-    std::string answer = co_await Send(std::move(query));
-    if (answer.size() <= kParseHere) co_return Parse(answer, text, read);
-    auto parse = [answer = std::move(answer), text, read] { return Parse(answer, text, read); };
+    Answer answer = co_await Send(std::move(query));
+    if (answer.body.size() <= kParseHere) co_return Parse(answer, read);
+    auto parse = [answer = std::move(answer), read] { return Parse(answer, read); };
     T result = co_await OnBlockingPool(pool_, std::move(parse));
     co_return result;
   }
@@ -59,6 +58,12 @@ class Ec2 {
  private:
   static constexpr std::size_t kParseHere = 64 * 1024;
 
+  struct Answer {
+    std::string call;  // for errors
+    std::string request_id;
+    std::string body;
+  };
+
   template <class T>
   struct PageAnswer {
     std::vector<T> items;
@@ -66,20 +71,19 @@ class Ec2 {
   };
 
   template <class T>
-  static T Parse(const std::string& answer, const std::string& call, Read<T> read) {
-    pugi::xml_document document = ParseAnswer(answer, call);
+  static T Parse(const Answer& answer, Read<T> read) {
+    pugi::xml_document document = ParseAnswer(answer);
     return read(document.document_element());
   }
 
   template <class T>
   Task<driver::cloud::api::Page<T>> ReadPage(Query query, Read<std::vector<T>> read, std::string next) {
     if (!next.empty()) query.Add("NextToken", next);
-    std::string text = Describe(query);
-    std::string answer = co_await Send(std::move(query));
+    Answer answer = co_await Send(std::move(query));
     driver::cloud::api::Page<T> page;
-    page.bytes = answer.size();
-    auto parse = [answer = std::move(answer), text, read] {
-      pugi::xml_document document = ParseAnswer(answer, text);
+    page.bytes = answer.body.size();
+    auto parse = [answer = std::move(answer), read] {
+      pugi::xml_document document = ParseAnswer(answer);
       PageAnswer<T> result{read(document.document_element()), NextToken(document.document_element())};
       return result;
     };
@@ -94,9 +98,9 @@ class Ec2 {
     co_return page;
   }
 
-  Task<std::string> Send(Query query);
+  Task<Answer> Send(Query query);
   std::string Describe(const Query& query) const;
-  static pugi::xml_document ParseAnswer(const std::string& answer, const std::string& call);
+  static pugi::xml_document ParseAnswer(const Answer& answer);
   static std::string NextToken(const pugi::xml_node& root);
 
   BlockingPool& pool_;

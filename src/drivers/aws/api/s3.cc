@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/api/url_text.h"
+#include "drivers/aws/api/client_options.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/xml.h"
 
@@ -21,23 +22,11 @@ using api::PercentEncoded;
 
 namespace {
 
-// With the pauses of the client this is about five minutes.
-constexpr int kDataRepeats = 12;
 // Of a completion that S3 answers with 200 and then fails.
 constexpr int kCompletions = 5;
 constexpr Duration kCompletionPause = std::chrono::seconds(2);
 constexpr Duration kCallLimit = std::chrono::minutes(30);
 constexpr const char* kNamespace = "http://s3.amazonaws.com/doc/2006-03-01/";
-
-api::ApiClient::Options S3ClientOptions(const Account& account, api::CallMetrics metrics) {
-  api::ApiClient::Options options;
-  options.cloud = "AWS " + account.region;
-  options.read_fault = &ReadFault;
-  options.network_repeats = std::max(account.max_attempts - 1, kDataRepeats);
-  options.server_error_repeats = std::max(account.max_attempts - 1, kDataRepeats);
-  options.metrics = std::move(metrics);
-  return options;
-}
 
 std::string TagHeader(const S3::Tags& tags) {
   std::vector<std::string> texts;
@@ -99,14 +88,20 @@ S3::S3(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, co
       account_(account),
       bucket_(std::move(bucket)),
       client_(loop, pool, random, http, signer, std::move(logger),
-              S3ClientOptions(account, std::move(metrics))) {}
+              ClientOptions(account, &ReadFault, std::move(metrics), kDataRepeats)) {}
+
+std::string S3::Describe(const char* name) const { return fmt::format("{} of bucket {}", name, bucket_); }
+
+pugi::xml_document S3::Parse(const char* name, const net::HttpReply& reply) const {
+  return ParseXml(reply.body, Describe(name), RequestIdOf(reply));
+}
 
 api::ApiRequest S3::Request(const char* name, const char* method, const std::string& resource,
                             Content content) const {
   api::ApiRequest request;
   request.service = kS3.name;
   request.name = name;
-  request.text = fmt::format("{} of bucket {}", name, bucket_);
+  request.text = Describe(name);
   request.call.method = method;
   request.call.url = BucketUrl(account_, bucket_) + resource;
   request.call.headers.emplace_back(kContentDigest, content.sha256);
@@ -152,7 +147,7 @@ Task<api::Page<T>> S3::ReadPage(const char* name, std::string resource, const ch
                                 T (*read)(const pugi::xml_node& item),
                                 std::string (*next)(const pugi::xml_node& root)) {
   net::HttpReply reply = co_await Send(name, "GET", std::move(resource));
-  pugi::xml_document document = ParseXml(reply.body, name);
+  pugi::xml_document document = Parse(name, reply);
   pugi::xml_node root = document.document_element();
   api::Page<T> page;
   page.bytes = reply.body.size();
@@ -172,7 +167,7 @@ Task<std::vector<S3Object>> S3::ListObjects(std::string prefix) {
 
 Task<S3::Tags> S3::TagsOf(std::string key) {
   net::HttpReply reply = co_await Send("GetObjectTagging", "GET", KeyPath(key) + "?tagging");
-  pugi::xml_document document = ParseXml(reply.body, "GetObjectTagging");
+  pugi::xml_document document = Parse("GetObjectTagging", reply);
   Tags tags;
   for (const pugi::xml_node& tag : document.document_element().child("TagSet").children("Tag")) {
     tags[TextAt(tag, {"Key"})] = TextAt(tag, {"Value"});
@@ -185,7 +180,7 @@ Task<std::string> S3::BeginUpload(std::string key, Tags tags) {
       Request("CreateMultipartUpload", "POST", KeyPath(key) + "?uploads", MakeContent(""));
   request.call.headers.emplace_back("x-amz-tagging", TagHeader(tags));
   net::HttpReply reply = co_await Send(std::move(request));
-  pugi::xml_document document = ParseXml(reply.body, "CreateMultipartUpload");
+  pugi::xml_document document = Parse("CreateMultipartUpload", reply);
   std::string id = TextAt(document.document_element(), {"UploadId"});
   if (id.empty()) throw Error(Verdict::kRetry, "S3 began an upload in parts and returned no id");
   co_return id;
@@ -212,12 +207,12 @@ Task<> S3::CompleteUpload(std::string key, std::string upload_id, std::vector<S3
       if (is_made) co_return;
     }
     if (!reply) reply.error().Rethrow();
-    pugi::xml_document document = ParseXml(reply->body, "CompleteMultipartUpload");
+    pugi::xml_document document = Parse("CompleteMultipartUpload", *reply);
     if (std::string_view(document.document_element().name()) != "Error") co_return;
     api::Fault fault = ReadFault(400, reply->body);  // only its code counts
     bool may_repeat = fault.verdict == Verdict::kRetry || fault.verdict == Verdict::kRateLimited;
     if (!may_repeat || tries == kCompletions) {
-      throw api::MakeApiError("CompleteMultipartUpload of bucket " + bucket_, 200, std::move(fault));
+      throw api::MakeApiError(Describe("CompleteMultipartUpload"), 200, std::move(fault));
     }
     co_await loop_.SleepFor(kCompletionPause);
   }

@@ -63,7 +63,10 @@ class S3 {
   Task<std::vector<S3Upload>> ListUploads(std::string prefix);
 
  private:
-  // `name` as S3's documentation calls the operation; `resource`: "/key?query", encoded.
+  // For errors. `name` as S3's documentation calls the operation, here and below.
+  std::string Describe(const char* name) const;
+  pugi::xml_document Parse(const char* name, const net::HttpReply& reply) const;
+  // `resource`: "/key?query", encoded.
   driver::cloud::api::ApiRequest Request(const char* name, const char* method, const std::string& resource,
                                          Content content) const;
   Task<net::HttpReply> Send(driver::cloud::api::ApiRequest request);

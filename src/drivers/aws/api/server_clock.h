@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string>
+#include <string_view>
 
 #include "async/loop.h"
 #include "base/log/logging.h"
@@ -16,8 +16,8 @@ class ServerClock {
   ServerClock(Loop& loop, log::Logger logger) : loop_(loop), logger_(std::move(logger)) {}
 
   WallTime Now() const { return loop_.Now() + offset_; }
-  // Takes over the time of the answer to a call whose signature was refused.
-  void CorrectAfter(const net::HttpReply& refusal);
+  // Takes over the time of the answer to `call`, whose signature was refused.
+  void CorrectAfter(const net::HttpReply& refusal, std::string_view call);
 
  private:
   Loop& loop_;

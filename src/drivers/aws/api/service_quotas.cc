@@ -9,6 +9,7 @@
 #include "base/json_fields.h"
 #include "base/text.h"
 #include "drivers/aws/api/call_rate.h"
+#include "drivers/aws/api/client_options.h"
 #include "drivers/aws/api/faults.h"
 
 namespace nodepool::drivers::aws {
@@ -21,13 +22,8 @@ namespace {
 constexpr const char* kTarget = "ServiceQuotasV20190624.ListServiceQuotas";
 
 api::ApiClient::Options QuotaClientOptions(const Account& account, double rate, api::CallMetrics metrics) {
-  api::ApiClient::Options options;
-  options.cloud = "AWS " + account.region;
-  options.read_fault = &ReadJsonFault;
+  api::ApiClient::Options options = ClientOptions(account, &ReadJsonFault, std::move(metrics));
   options.read_rate = RateOf(rate);
-  options.network_repeats = account.max_attempts - 1;
-  options.server_error_repeats = account.max_attempts - 1;
-  options.metrics = std::move(metrics);
   return options;
 }
 

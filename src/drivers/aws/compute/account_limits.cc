@@ -1,6 +1,7 @@
 #include "drivers/aws/compute/account_limits.h"
 
 #include "async/attempt.h"
+#include "base/request_id.h"
 
 namespace nodepool::drivers::aws {
 
@@ -35,7 +36,7 @@ Task<> AccountLimits::Refresh(std::string service) {
     known = {std::move(*read), now, ""};
     co_return;
   }
-  bool is_new = std::exchange(known.fault, read.error().message()) != read.error().message();
+  bool is_new = ReplaceMessage(known.fault, read.error().message());
   logger_.Write(is_new ? log::Level::kWarning : log::Level::kDebug,
                 fmt::format("The quotas of {} could not be read; {}: {}", service,
                             known.limits.empty() ? "AWS's own refusals are the limit" : "the last ones count",

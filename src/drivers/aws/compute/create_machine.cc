@@ -179,6 +179,19 @@ Task<Ec2Instance> WaitUsable(AwsCloud& cloud, std::string id, bool wants_address
   }
 }
 
+// Which of the label's types it is, what that costs and, of a fleet with several candidates, who chose it.
+void AddChoice(const AwsCloud& cloud, const CreateParameters& parameters, const Ec2Instance& made,
+               Instance& instance) {
+  const AwsLabel& label = LabelOf(parameters);
+  bool is_configured = std::ranges::find(label.instance_types, made.type) != label.instance_types.end();
+  if (!is_configured) return;
+  instance.machine_type = made.type + (label.use_spot ? " spot" : "");
+  instance.hourly_price = PriceOf(*cloud.config, label, made.type);
+  if (!label.fleet_strategy || CandidatesOf(label, PoolOf(parameters)).size() < 2) return;
+  instance.choice =
+      fmt::format("{} in {}, chosen by AWS ({})", instance.machine_type, made.zone, *label.fleet_strategy);
+}
+
 }  // namespace
 
 Task<Instance> CreateMachine(AwsCloud& cloud, MachineReport& machine, CreateParameters parameters) {
@@ -205,6 +218,7 @@ Task<Instance> CreateMachine(AwsCloud& cloud, MachineReport& machine, CreatePara
   running.host = host;
   Instance instance = Describe(cloud, running);
   instance.quota = NeedOf(cloud, label, running.type);
+  AddChoice(cloud, parameters, running, instance);
   co_return instance;
 }
 

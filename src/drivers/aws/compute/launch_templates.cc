@@ -4,6 +4,7 @@
 
 #include "async/attempt.h"
 #include "async/backoff.h"
+#include "base/request_id.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/xml.h"
@@ -89,7 +90,7 @@ Task<> LaunchTemplates::Run(bool removes) {
     Outcome<> made = co_await Attempt(Make(removes));
     if (made) break;
     // An account without fleets need not permit anything about templates.
-    bool is_new = std::exchange(last_fault, made.error().message()) != made.error().message();
+    bool is_new = ReplaceMessage(last_fault, made.error().message());
     bool are_needed = !Needed(config_).empty();
     logger_.Write(is_new && are_needed ? log::Level::kWarning : log::Level::kDebug,
                   "The launch templates of provider " + config_.name.str() +

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "base/text.h"
 #include "config/disk_images.h"
@@ -16,6 +18,8 @@ namespace cloud = driver::cloud;
 using config::Section;
 
 namespace {
+
+constexpr double kMaxPrice = 1e6;
 
 // Reads one section; collects warnings.
 class Reader {
@@ -44,12 +48,50 @@ class Reader {
     for (const Section& entry : provider_.Sections("cloud-images")) ReadCloudImage(entry);
     for (const Section& entry : provider_.Sections("diskimages")) ReadDiskImage(entry);
     for (const Section& entry : provider_.Sections("pools")) ReadAwsPool(entry);
+    ReadPrices();
     return result_;
   }
 
  private:
   void Warn(const Section& section, std::string_view key, std::string_view message) {
     config_.warnings.push_back(section.Fail(key, message).In(config_.path).message());
+  }
+
+  void ReadPrices() {
+    if (!provider_.Has("prices")) return;
+    const config::Value* prices = provider_.Raw("prices");
+    std::set<std::string> types = TypesOfLabels();
+    for (const auto& [type, value] : prices->map()) {
+      InstancePrice price;
+      if (value.is_scalar()) {
+        price.on_demand = ReadPrice(type, value);
+      } else {
+        if (const config::Value* on_demand = value.Find("on-demand"))
+          price.on_demand = ReadPrice(type, *on_demand);
+        if (const config::Value* spot = value.Find("spot")) price.spot = ReadPrice(type, *spot);
+      }
+      result_->prices[type] = price;
+      if (!types.contains(type)) {
+        Warn(provider_, "prices", fmt::format("no label has the instance type {}", Excerpt(type)));
+      }
+    }
+  }
+
+  double ReadPrice(const std::string& type, const config::Value& value) const {
+    std::optional<double> price = config::LenientFloat(value);
+    if (price && std::isfinite(*price) && *price >= 0 && *price <= kMaxPrice) return *price;
+    throw provider_.Fail("prices", fmt::format("{}: expected a price per hour", Excerpt(type)));
+  }
+
+  std::set<std::string> TypesOfLabels() const {
+    std::set<std::string> types;
+    for (const auto& [pool_name, pool] : result_->pools) {
+      for (const auto& [label_name, label] : pool->labels) {
+        const auto& names = dynamic_cast<const AwsLabel&>(*label).instance_types;
+        types.insert(names.begin(), names.end());
+      }
+    }
+    return types;
   }
 
   void ReadCloudImage(const Section& section) {
@@ -315,6 +357,12 @@ class Reader {
 };
 
 }  // namespace
+
+std::optional<double> PriceOf(const AwsConfig& config, const AwsLabel& label, const std::string& type) {
+  auto found = config.prices.find(type);
+  if (found == config.prices.end() || label.dedicated_host) return std::nullopt;
+  return label.use_spot ? found->second.spot : found->second.on_demand;
+}
 
 std::shared_ptr<const AwsConfig> LoadAwsConfig(const config::ProviderSection& section,
                                                config::Config& config) {

@@ -75,6 +75,12 @@ struct AwsPlace {
   std::optional<std::string> subnet_id;
 };
 
+// What an instance type costs per hour, as the operator declares it; none: that is not known.
+struct InstancePrice {
+  std::optional<double> on_demand;
+  std::optional<double> spot;
+};
+
 struct AwsPool : driver::PoolConfig {
   std::vector<AwsPlace> places = {AwsPlace()};  // the preferred one first; at least one
   std::optional<std::string> security_group_id;
@@ -88,9 +94,14 @@ struct AwsConfig : driver::ProviderConfig {
   std::optional<std::string> profile_name;
   double rate = 2;  // calls per second that change something; 0: unlimited
   std::map<std::string, AwsCloudImage> cloud_images;
-  std::optional<std::string> bucket;       // for files of images
+  std::optional<std::string> bucket;            // for files of images
+  std::map<std::string, InstancePrice> prices;  // by instance type
   std::optional<Duration> import_timeout;  // also how long an import waits for other tasks of the account
 };
+
+// The price of a label's instance of that type; none: it is not known, or a dedicated host is what is paid
+// for.
+std::optional<double> PriceOf(const AwsConfig& config, const AwsLabel& label, const std::string& type);
 
 // Throws Error(kInvalid) with line and column; what is doubtful is added to the configuration's warnings.
 std::shared_ptr<const AwsConfig> LoadAwsConfig(const config::ProviderSection& section,

@@ -350,5 +350,27 @@ TEST_F(AwsConfigTest, ImagesThatWantVersionTwoOfTheMetadataService) {
   EXPECT_THAT(config_.warnings, IsEmpty());
 }
 
+// AWS-81
+TEST_F(AwsConfigTest, PricesOfTypes) {
+  auto prices = [](const std::string& text) { return Parts{.label = kUsual, .provider = "prices: " + text}; };
+  EXPECT_EQ(Verdict(prices("{t3.medium: 0.04, m5.large: {on-demand: 1, spot: 0.5}}")), "");
+  EXPECT_NE(Verdict(prices("{t3.medium: cheap}")), "");
+  EXPECT_NE(Verdict(prices("{t3.medium: {reserved: 1}}")), "");
+  auto config = Load(prices("{t3.medium: 0.04, m5.large: {on-demand: 1, spot: 0.5}}"));
+  AwsLabel label;
+  EXPECT_EQ(PriceOf(*config, label, "t3.medium"), 0.04);
+  EXPECT_EQ(PriceOf(*config, label, "m5.large"), 1);
+  EXPECT_EQ(PriceOf(*config, label, "c5.large"), std::nullopt);
+  label.use_spot = true;
+  EXPECT_EQ(PriceOf(*config, label, "t3.medium"), std::nullopt) << "a number is the price on demand";
+  EXPECT_EQ(PriceOf(*config, label, "m5.large"), 0.5);
+  label.dedicated_host = true;
+  EXPECT_EQ(PriceOf(*config, label, "m5.large"), std::nullopt) << "the host is paid for";
+  EXPECT_THAT(config_.warnings, ::testing::Contains(HasSubstr("no label has the instance type m5.large")));
+  for (const char* odd : {"{t3.medium: -1}", "{t3.medium: .nan}", "{t3.medium: {spot: cheap}}"}) {
+    EXPECT_THAT(LoadError(prices(odd)), HasSubstr("t3.medium: expected a price per hour")) << odd;
+  }
+}
+
 }  // namespace
 }  // namespace nodepool::drivers::aws

@@ -156,6 +156,10 @@ Schema PoolSchema() {
 
 Schema MakeSchema() {
   Schema storage = Schema::Map({Setting("bucket-name", Schema::String(), "Name of the bucket.").Required()});
+  Schema price = Schema::Map({
+      Setting("on-demand", Schema::Number(), "Price on demand.").Unit("per hour"),
+      Setting("spot", Schema::Number(), "Price on the spot market.").Unit("per hour"),
+  });
   Schema provider = Schema::Map({
       Setting("region-name", Schema::String(), "Region; default: the environment's or the profile's.")
           .RequiredByValidator(),
@@ -164,6 +168,10 @@ Schema MakeSchema() {
       Setting("rate", Schema::Number(), "Calls that change something; 0: no limit.")
           .Default(2)
           .Unit("per second"),
+      Setting(
+          "prices", Schema::OpenMap(Schema::OneOf({Schema::Number(), price})),
+          "What instance types cost per hour, for comments of nodes and metrics: a number (on demand), or "
+          "on-demand and spot."),
       cloud::BootTimeout(180),
       cloud::LaunchTimeout(),
       cloud::LaunchRetries(),

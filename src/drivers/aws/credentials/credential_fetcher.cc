@@ -7,6 +7,7 @@
 #include "async/attempt.h"
 #include "base/text.h"
 #include "base/time_text.h"
+#include "drivers/aws/api/client_options.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/form_call.h"
 #include "drivers/aws/api/signature.h"
@@ -36,7 +37,7 @@ std::string ReadTextFile(const std::string& path) {
 }
 
 Credentials ReadStsAnswer(const net::HttpReply& reply, const std::string& action) {
-  pugi::xml_document document = ParseXml(reply.body, "STS " + action);
+  pugi::xml_document document = ParseXml(reply.body, "STS " + action, RequestIdOf(reply));
   std::string result = action + "Result";
   pugi::xml_node node = document.document_element().child(result.c_str()).child("Credentials");
   Credentials credentials{.key_id = TextAt(node, {"AccessKeyId"}),
@@ -48,6 +49,13 @@ Credentials ReadStsAnswer(const net::HttpReply& reply, const std::string& action
   }
   credentials.expires = *expires;
   return credentials;
+}
+
+// `what`: "STS AssumeRole for arn:...".
+[[noreturn]] void ThrowStsRefusal(const std::string& what, const net::HttpReply& reply) {
+  driver::cloud::api::Fault fault = ReadFault(reply.status, reply.body);
+  if (fault.request_id.empty()) fault.request_id = RequestIdOf(reply);
+  throw MakeApiError(what, reply.status, std::move(fault));
 }
 
 Query RoleQuery(const char* action, const Role& role, WallTime now) {
@@ -105,31 +113,34 @@ Task<Credentials> CredentialFetcher::FromWebIdentity(CredentialPlan plan) {
   query.Add("WebIdentityToken", ReadTextFile(plan.token_file));
   net::HttpCall call = FormCall(account_.sts_url, query, kStsVersion, account_.tls);
   call.max_bytes = kMaxAnswer;
-  net::HttpReply reply = co_await http_.Send(std::move(call));
-  if (reply.status >= 400) {
-    throw MakeApiError("STS AssumeRoleWithWebIdentity for " + plan.web_role.arn, reply.status,
-                       ReadFault(reply.status, reply.body));
-  }
+  std::string what = "STS AssumeRoleWithWebIdentity for " + plan.web_role.arn;
+  net::HttpReply reply = co_await SendToSts(std::move(call), what);
+  if (reply.status >= 400) ThrowStsRefusal(what, reply);
   co_return ReadStsAnswer(reply, "AssumeRoleWithWebIdentity");
+}
+
+Task<net::HttpReply> CredentialFetcher::SendToSts(net::HttpCall call, std::string what) {
+  Outcome<net::HttpReply> reply = co_await Attempt(http_.Send(std::move(call)));
+  if (!reply) driver::cloud::api::ThrowWithoutAnswer(what, RemediesOf(account_), reply.error());
+  co_return std::move(*reply);
 }
 
 Task<Credentials> CredentialFetcher::Assume(Role role, Credentials source) {
   Query query = RoleQuery("AssumeRole", role, clock_.Now());
   if (!role.external_id.empty()) query.Add("ExternalId", role.external_id);
+  std::string what = "STS AssumeRole for " + role.arn;
   net::HttpReply reply;
   for (int attempt = 1; attempt <= 2; ++attempt) {
     net::HttpCall call = FormCall(account_.sts_url, query, kStsVersion, account_.tls);
     call.max_bytes = kMaxAnswer;
     SigningScope scope{account_.region, kSts.name};
     for (auto& header : SignatureHeaders(call, source, scope, clock_.Now())) call.headers.push_back(header);
-    reply = co_await http_.Send(std::move(call));
+    reply = co_await SendToSts(std::move(call), what);
     bool is_refused = reply.status >= 400 && ReadFault(reply.status, reply.body).refuses_signature;
     if (!is_refused) break;
-    clock_.CorrectAfter(reply);
+    clock_.CorrectAfter(reply, "STS AssumeRole");
   }
-  if (reply.status >= 400) {
-    throw MakeApiError("STS AssumeRole for " + role.arn, reply.status, ReadFault(reply.status, reply.body));
-  }
+  if (reply.status >= 400) ThrowStsRefusal(what, reply);
   co_return ReadStsAnswer(reply, "AssumeRole");
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "async/loop.h"
 #include "base/log/logging.h"
 #include "drivers/aws/api/server_clock.h"
@@ -25,6 +27,8 @@ class CredentialFetcher {
   Task<Credentials> FromWebIdentity(CredentialPlan plan);
   Task<Credentials> FromProcess(CredentialPlan plan);
   Task<Credentials> FromContainer(CredentialPlan plan);
+  // `what` names the call in errors.
+  Task<net::HttpReply> SendToSts(net::HttpCall call, std::string what);
   Task<Credentials> Assume(Role role, Credentials source);
 
   Loop& loop_;

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "async/testing/virtual_time.h"
+#include "base/log/logging.h"
 #include "base/time_text.h"
 #include "drivers/aws/credentials/account.h"
 #include "drivers/aws/credentials/credential_fetcher.h"
@@ -399,15 +400,23 @@ TEST(ServerClockTest, ItFollowsAwsWhenSignaturesAreRefused) {
   testing::VirtualTime time;
   ServerClock clock(time.loop(), log::Logger("test"));
   auto refusal_at = [&time](Duration offset) {
-    return net::HttpReply{401, {{"date", HttpDate(time.loop().Now() + offset)}}, ""};
+    return net::HttpReply{
+        401, {{"date", HttpDate(time.loop().Now() + offset)}, {"x-amzn-requestid", "r-1"}}, ""};
   };
-  clock.CorrectAfter(refusal_at(std::chrono::seconds(30)));
+  log::Capture log;
+  clock.CorrectAfter(refusal_at(std::chrono::seconds(30)), "DescribeInstances");
+  EXPECT_EQ(log.Count("clock of this host"), 0);
   EXPECT_EQ(clock.Now(), time.loop().Now()) << "the signature was refused for another reason";
-  clock.CorrectAfter(refusal_at(std::chrono::minutes(10)));
+  clock.CorrectAfter(refusal_at(std::chrono::minutes(10)), "DescribeInstances");
+  EXPECT_EQ(
+      log.Count(
+          "behind that of AWS, which refused DescribeInstances for it; calls are signed with AWS's time now. "
+          "Correct the clock (request id r-1)"),
+      1);
   EXPECT_GE(clock.Now() - time.loop().Now(), std::chrono::minutes(9));
-  clock.CorrectAfter({401, {{"date", "yesterday"}}, ""});
+  clock.CorrectAfter({401, {{"date", "yesterday"}}, ""}, "DescribeInstances");
   EXPECT_GE(clock.Now() - time.loop().Now(), std::chrono::minutes(9));
-  clock.CorrectAfter(refusal_at(Duration(0)));
+  clock.CorrectAfter(refusal_at(Duration(0)), "DescribeInstances");
   EXPECT_EQ(clock.Now(), time.loop().Now());
 }
 

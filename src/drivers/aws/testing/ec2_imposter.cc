@@ -114,6 +114,14 @@ Task<net::HttpReply> Ec2Imposter::Send(net::HttpCall call) {
   bool has_fault = fault != faults.end();
   if (has_fault) --fault->times;
   if (has_fault && fault->breaks_before) throw net::HttpError(Verdict::kRetry, "the connection broke", true);
+  if (has_fault && fault->has_no_host) {
+    throw net::HttpError(Verdict::kRetry, "POST " + call.url + ": Could not resolve host", false, true);
+  }
+  if (has_fault && !fault->body.empty()) {
+    net::HttpReply reply = Reply(200, fault->body);
+    reply.headers.emplace_back("x-amzn-requestid", fmt::format("request-{}", calls.size()));
+    co_return reply;
+  }
   Refusal refusal{};
   std::string answer;
   if (has_fault && !fault->breaks_after) {

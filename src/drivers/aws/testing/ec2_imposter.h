@@ -43,6 +43,8 @@ class Ec2Imposter : public net::HttpClient {
     // The connection breaks: before the call is carried out, or after.
     bool breaks_before = false;
     bool breaks_after = false;
+    bool has_no_host = false;  // its name is unknown
+    std::string body = "";     // in place of EC2's answer, with status 200
   };
   std::deque<Fault> faults;
   bool is_silent = false;  // does not answer

@@ -530,6 +530,7 @@ Task<net::HttpReply> ImposterClient::Send(net::HttpCall call) {
     request.headers[Lower(name)] = value;
   }
   request.body = call.body;
+  if (call.upload && call.upload->progress) call.upload->progress(2, 5);  // at once, and then no more
   SteadyTime deadline = loop_.SteadyNow() + call.timeouts.answer;
   std::string what = call.method + " " + net::UrlForLog(call.url);
   Outcome<HttpResponse> response =
