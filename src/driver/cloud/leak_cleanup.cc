@@ -75,8 +75,12 @@ Task<bool> LeakCleanup::Run() {
   leaked = co_await OnceKnown(std::move(leaked));
   leaked = WithinShare(std::move(leaked), resources);
   LeakTally tally(environment_.observer, config_.name);
-  for (Suspect& suspect : leaked) co_await Delete(std::move(suspect), tally);
-  co_return !tally.is_empty();
+  bool is_any_gone = false;
+  for (Suspect& suspect : leaked) {
+    bool is_gone = co_await Delete(std::move(suspect), tally);
+    is_any_gone = is_any_gone || is_gone;
+  }
+  co_return is_any_gone;
 }
 
 bool LeakCleanup::AreRecordsKnown() const {
@@ -134,7 +138,8 @@ std::vector<Suspect> LeakCleanup::WithinShare(std::vector<Suspect> leaked,
   return leaked;
 }
 
-Task<> LeakCleanup::Delete(Suspect suspect, LeakTally& tally) {
+// Whether it is gone: deleted now, or meanwhile by the cloud.
+Task<bool> LeakCleanup::Delete(Suspect suspect, LeakTally& tally) {
   std::string kind = suspect.resource.plural_metric_name();
   std::string what = fmt::format("leaked {} {}", suspect.resource.type, suspect.resource.id);
   logger_.Warning("Deleting {} of provider {}: no record of {}", what, config_.name, suspect.missing);
@@ -143,9 +148,10 @@ Task<> LeakCleanup::Delete(Suspect suspect, LeakTally& tally) {
   Outcome<> deleted =
       co_await Attempt(WithDeadline(environment_.loop, deadline, "deleting " + what, std::move(deletion)));
   if (deleted) tally.Add(kind);
-  if (deleted || FailedWith(deleted, Verdict::kNotFound)) co_return;
+  if (deleted || FailedWith(deleted, Verdict::kNotFound)) co_return true;
   logger_.Error("Deleting {} of provider {} failed; it is tried again in the next sweep: {}", what,
                 config_.name, deleted.error().message());
+  co_return false;
 }
 
 void LeakCleanup::SayOnce(std::string& said, std::string text) {

@@ -25,7 +25,7 @@ class LeakCleanup {
   LeakCleanup(const ProviderEnvironment& environment, Adapter& adapter, const ProviderConfig& config)
       : environment_(environment), adapter_(adapter), config_(config) {}
 
-  // One sweep. Returns whether something was deleted. A resource that cannot be deleted is logged and tried
+  // One sweep. Returns whether something that was to be deleted is gone. A resource that cannot be deleted is logged and tried
   // again in the next sweep; a list that cannot be read is an error.
   Task<bool> Run();
 
@@ -36,7 +36,7 @@ class LeakCleanup {
   Task<std::vector<Suspect>> OnceKnown(std::vector<Suspect> leaked);
   Task<bool> WasKnown(const Suspect& suspect);
   std::vector<Suspect> WithinShare(std::vector<Suspect> leaked, const std::vector<Resource>& resources);
-  Task<> Delete(Suspect suspect, LeakTally& tally);
+  Task<bool> Delete(Suspect suspect, LeakTally& tally);
   void SayOnce(std::string& said, std::string text);
 
   const ProviderEnvironment& environment_;

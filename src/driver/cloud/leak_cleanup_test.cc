@@ -78,6 +78,21 @@ class LeakCleanupTest : public ProviderTest {
   log::Capture log_;
 };
 
+// It counted as used by others until the cloud has ended it.
+TEST_F(LeakCleanupTest, WhatTheCloudHasEndedMeanwhileIsNoMoreCounted) {
+  Put("server", "lost", {{"nodepool_node_id", "0000004711"}});
+  StartProvider();
+  cloud->resources = in_cloud_;
+  cloud->deletion_fault = Verdict::kNotFound;
+  time.Run(provider->CleanupLeakedResources());
+  time.Advance(minutes(1));
+  int asked = cloud->quota_asked;
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_THAT(cloud->deleted_resources, ElementsAre("lost"));
+  time.Advance(minutes(1));
+  EXPECT_EQ(cloud->quota_asked, asked + 1);
+}
+
 // The launcher was started after the record had been removed.
 TEST_F(LeakCleanupTest, WhatABuilderLeftIsDeleted) {  // D-99
   store::BuildKey build = MakeBuild();

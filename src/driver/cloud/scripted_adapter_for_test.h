@@ -57,6 +57,7 @@ class ScriptedAdapter : public Adapter {
   ConnectionOverrides connection;  // of machines
   std::optional<std::vector<std::string>> host_keys;
   std::optional<double> hourly_price;  // of machines
+  std::optional<Verdict> deletion_fault;  // of resources
 
   Task<Instance> Create(MachineReport& machine, CreateParameters parameters) override {
     Creation script = creations.front();
@@ -113,6 +114,7 @@ class ScriptedAdapter : public Adapter {
   Task<> DeleteResource(Resource resource) override {
     deleted_resources.push_back(resource.id);
     std::erase_if(resources, [&](const Resource& other) { return other.id == resource.id; });
+    if (deletion_fault) throw Error(*deletion_fault, "the cloud does not delete it");
     co_return;
   }
   Task<AccessState> StateOfAccess(NodeAccess) override { co_return access_state; }
