@@ -56,7 +56,7 @@ class ScriptedAdapter : public Adapter {
   std::string address = "203.0.113.1";
   ConnectionOverrides connection;  // of machines
   std::optional<std::vector<std::string>> host_keys;
-  std::optional<double> hourly_price;  // of machines
+  std::optional<double> hourly_price;     // of machines
   std::optional<Verdict> deletion_fault;  // of resources
 
   Task<Instance> Create(MachineReport& machine, CreateParameters parameters) override {
