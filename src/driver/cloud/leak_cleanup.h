@@ -25,8 +25,8 @@ class LeakCleanup {
   LeakCleanup(const ProviderEnvironment& environment, Adapter& adapter, const ProviderConfig& config)
       : environment_(environment), adapter_(adapter), config_(config) {}
 
-  // One sweep. Returns whether something that was to be deleted is gone. A resource that cannot be deleted is logged and tried
-  // again in the next sweep; a list that cannot be read is an error.
+  // One sweep. Returns whether something that was to be deleted is gone. A resource that cannot be deleted is
+  // logged and tried again in the next sweep; a list that cannot be read is an error.
   Task<bool> Run();
 
  private:
