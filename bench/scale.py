@@ -2,7 +2,7 @@
 """One launcher, then several, in an installation of 100,000 nodes and 20,000 waiting requests over 200 pools (docs/scale.md).
 
 Measures start-up, memory, what an event costs and what lists cost, beside the same launcher in an empty tree. Needs Debian's
-zookeeper, 4 GB of memory and a quarter of an hour.
+zookeeper, a quarter of an hour, and 4 GB of memory, 10 with --servers 3.
 """
 import argparse
 import json
@@ -24,12 +24,13 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests"), str(ROOT / "bench")]
 
 import scale_site  # noqa: E402
 from figures import Figures  # noqa: E402
-from services import BIN, Process, ZooKeeper, free_port, wait_for  # noqa: E402
+from services import BIN, Process, ZooKeeper, free_port, start_ensemble, wait_for  # noqa: E402
 
 RATE = 20  # requests a second, of the steady load
 REPETITIONS = 5
 SWEEP = 10  # seconds between sweeps, when they are measured
 NEVER = 3600
+HEAP = "3g"
 LISTS = [("/api/v1/nodes", "*/*"), ("/api/v1/nodes?limit=100", "*/*"), ("/api/v1/nodes?limit=100&after=0000050000", "*/*"),
          ("/api/v1/nodes?provider=cloud-3", "*/*"), ("/api/v1/nodes?state=hold&limit=100", "*/*"),
          ("/api/v1/requests?limit=100", "*/*"), ("/api/v1/requests", "*/*"), ("/api/v1/providers", "*/*"),
@@ -83,8 +84,10 @@ class Launcher:
 class Scale:
     def __init__(self, folder: pathlib.Path, options, figures: Figures):
         self.folder, self.options, self.figures = folder, options, figures
-        self.server = ZooKeeper(folder / "zookeeper", heap="3g").start()
-        self.zk = KazooClient(self.server.hosts, timeout=60)
+        self.servers = start_ensemble(folder, options.servers, HEAP) if options.servers > 1 else \
+            [ZooKeeper(folder / "zookeeper", heap=HEAP).start()]
+        self.hosts = ",".join(server.hosts for server in self.servers)
+        self.zk = KazooClient(self.hosts, timeout=60)
         self.zk.start(30)
         self.launchers: list[Launcher] = []
 
@@ -92,10 +95,11 @@ class Scale:
         self.stop_launchers()
         self.zk.stop()
         self.zk.close()
-        self.server.stop()
+        for server in self.servers:
+            server.stop()
 
     def launcher(self, name: str, chroot: str = "", sweep: float = NEVER) -> Launcher:
-        self.launchers.append(Launcher(self.folder, self.server.hosts + chroot, self.options.pools, name, sweep))
+        self.launchers.append(Launcher(self.folder, self.hosts + chroot, self.options.pools, name, sweep))
         return self.launchers[-1]
 
     def stop_launchers(self):
@@ -116,7 +120,7 @@ class Scale:
         begin = time.monotonic()
         scale_site.furnish(self.zk, self.options.nodes, self.options.requests, self.options.pools)
         print(f"{self.options.nodes} nodes and {self.options.requests} requests written in {time.monotonic() - begin:.0f} s", flush=True)
-        self.figures.add("ZooKeeper; memory", megabytes(self.server.process.pid), "MB")
+        self.figures.add("ZooKeeper; memory of a server", max(megabytes(server.process.pid) for server in self.servers), "MB")
 
     def start(self, number: int, empty: float):
         what = f"launcher {number}"
@@ -163,7 +167,7 @@ class Scale:
         lines = []
 
         def load():
-            words = [BIN / "soak_client", "--port", self.server.port, "--seconds", seconds, "--rate", RATE,
+            words = [BIN / "soak_client", "--port", self.servers[0].port, "--seconds", seconds, "--rate", RATE,
                      "--label", scale_site.LOAD_LABEL]
             lines.append(subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True).stdout)
 
@@ -229,6 +233,7 @@ def main():
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--pools", type=int, default=200, help="a multiple of 20")
     parser.add_argument("--launchers", type=int, default=3)
+    parser.add_argument("--servers", type=int, default=1, help="of ZooKeeper; several are an ensemble")
     parser.add_argument("--seconds", type=int, default=20, help="of each load")
     parser.add_argument("--repetitions", type=int, default=REPETITIONS, help="of each list")
     Figures.add_option(parser)

@@ -234,10 +234,10 @@ def new_zookeeper(folder: pathlib.Path, certificates: pathlib.Path | None = None
     return kind(folder, certificates)
 
 
-def start_ensemble(folder: pathlib.Path, size: int = 3) -> list[ZooKeeper]:
+def start_ensemble(folder: pathlib.Path, size: int = 3, heap: str = "256m") -> list[ZooKeeper]:
     """`size` servers that have elected a leader."""
     peers = [(free_port(), free_port()) for _ in range(size)]
-    servers = [ZooKeeper(folder / f"zk{number}", number=number, peers=peers) for number in range(1, size + 1)]
+    servers = [ZooKeeper(folder / f"zk{number}", number=number, peers=peers, heap=heap) for number in range(1, size + 1)]
     for server in servers:
         server.start(wait=False)
     for server in servers:

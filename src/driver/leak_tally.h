@@ -23,7 +23,6 @@ class LeakTally {
   LeakTally& operator=(const LeakTally&) = delete;
 
   void Add(const std::string& kind) { ++counts_[kind]; }
-  bool is_empty() const { return counts_.empty(); }
 
  private:
   ProviderObserver* observer_;

@@ -15,6 +15,7 @@
 #include "model/json_text.h"
 #include "model/raw_json.h"
 #include "model/resources.h"
+#include "model/shared.h"
 
 // How fields are encoded in a record. A codec has
 //   kExpected                 what the error says was expected
@@ -167,6 +168,20 @@ struct Codec<std::optional<Resources>> {
   static constexpr std::string_view kExpected = "an object of amounts between 0 and 1e9";
   static Reading Read(std::string_view written, std::optional<Resources>& resources);
   static void Write(std::string& out, const std::optional<Resources>& resources);
+};
+
+template <class T>
+struct Codec<Shared<T>> {
+  static constexpr std::string_view kExpected = Codec<std::optional<T>>::kExpected;
+  static Reading Read(std::string_view written, Shared<T>& shared) {
+    std::optional<T> value;
+    Reading reading = Codec<std::optional<T>>::Read(written, value);
+    if (reading != Reading::kWrong) shared = std::move(value);
+    return reading;
+  }
+  static void Write(std::string& out, const Shared<T>& shared) {
+    Codec<std::optional<T>>::Write(out, shared.optional());
+  }
 };
 
 template <>

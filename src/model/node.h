@@ -11,6 +11,7 @@
 #include "model/foreign.h"
 #include "model/raw_json.h"
 #include "model/resources.h"
+#include "model/shared.h"
 #include "model/states.h"
 
 namespace nodepool {
@@ -20,13 +21,13 @@ namespace nodepool {
 struct Node {
   std::optional<NodeState> state;  // absent only in records that never had one
   WallTime state_time{};
-  std::optional<std::string> cloud;
+  SharedText cloud;
   ProviderName provider;  // empty = null: such a record is garbage
   PoolName pool;
   std::vector<LabelName> type;  // the node's labels; usually one
   RequestId allocated_to;       // empty = null = free
-  std::optional<std::string> az;
-  std::optional<std::string> region;
+  SharedText az;
+  SharedText region;
   std::optional<std::string> public_ipv4;
   std::optional<std::string> private_ipv4;
   std::optional<std::string> public_ipv6;
@@ -35,26 +36,26 @@ struct Node {
   // A number, or an object with access data that must never be logged. Written
   // twice on the wire: `connection_port` and the older `ssh_port`.
   RawJson connection_port = 22;
-  std::optional<std::string> image_id;
-  std::optional<std::string> launcher;
+  SharedText image_id;
+  SharedText launcher;
   std::optional<WallTime> created_time;
   boost::json::value external_id;  // text or object, private to the driver
   std::optional<std::string> hostname;
-  std::optional<std::string> comment;
+  SharedText comment;
   RawJson user_data;
-  std::optional<std::string> hold_job;
+  SharedText hold_job;
   std::vector<std::string> host_keys;
-  std::optional<std::string> username = "zuul";
-  std::optional<std::string> connection_type;
-  std::optional<std::string> shell_type;
+  SharedText username = "zuul";
+  SharedText connection_type;
+  SharedText shell_type;
   std::optional<std::int64_t> hold_expiration;  // seconds; ≤ 0 means no own limit
-  std::optional<Resources> resources;
+  Shared<Resources> resources;
   std::optional<std::int64_t> slot;
   RawJson attributes;  // null or an object
-  std::optional<std::string> python_path;
-  std::optional<std::string> tenant_name;
+  SharedText python_path;
+  SharedText tenant_name;
   RawJson driver_data;
-  std::optional<std::string> requestor;
+  SharedText requestor;
   std::optional<double>
       hourly_price;  // of the machine; omitted on the wire when unset (not in Python's records)
   Foreign foreign;

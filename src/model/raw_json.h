@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "model/shared.h"
+
 namespace nodepool {
 
 // A JSON value of another program: stored as it is written, to the byte, and parsed only on demand.
@@ -24,8 +26,8 @@ class RawJson {
   static RawJson OfText(std::string_view valid);
 
   // Valid JSON in the sense of JsonScanner.
-  std::string_view text() const { return text_.empty() ? std::string_view("null") : text_; }
-  bool is_null() const { return text_.empty(); }
+  std::string_view text() const { return text_ ? std::string_view(*text_) : "null"; }
+  bool is_null() const { return !text_; }
   // As far as Boost's values can hold it (ParseJsonObject).
   boost::json::value value() const;
   // The number, if it is an integer of 64 bits.
@@ -40,7 +42,7 @@ class RawJson {
   struct Tag {};
   RawJson(Tag, const boost::json::value& value);
 
-  std::string text_;  // empty: null, so that most take no memory
+  SharedText text_;  // none: null
 };
 
 }  // namespace nodepool

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <boost/container/flat_set.hpp>
 #include <concepts>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -34,12 +34,15 @@ struct Revision {
   bool is_ephemeral() const { return ephemeral_owner != 0; }
 };
 
+// Names in a lock directory.
+using Contenders = boost::container::flat_set<std::string>;
+
 struct StoredNode {
   NodeId id;
   Node record;
   Revision revision;
   // Names in the node's lock directory, as last seen. Not empty: probably locked.
-  std::set<std::string> contenders;
+  Contenders contenders;
   bool is_locked() const { return !contenders.empty(); }
 };
 

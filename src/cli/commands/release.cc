@@ -101,7 +101,7 @@ Task<bool> Releaser::IsOurs(RequestId id) {
 
 Task<bool> Releaser::ReleaseRequest(RequestId id) {
   std::optional<store::StoredRequest> request = co_await context_.store.requests.Read(id);
-  std::set<NodeId> ids = nodes_.OfRequest(id);
+  store::FewNodes ids = nodes_.OfRequest(id);
   if (!request && ids.empty()) co_return Refuse(fmt::format("Request {} not found", id));
   if (request && !IsMarked(request->record)) {
     co_return Refuse(fmt::format("Request {} belongs to another client ({}), not to nodepool request", id,

@@ -69,7 +69,7 @@ void DeletedNodeWorker::Start() {
   subscriptions_.push_back(context_.requests.OnChange(
       [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
         if (after != nullptr) return;
-        std::set<NodeId> nodes = context_.nodes.OfRequest(id);
+        store::FewNodes nodes = context_.nodes.OfRequest(id);
         for (const NodeId& node : nodes) Examine(node);
       }));
   loops_.Spawn("sweep dead nodes", Sweep());

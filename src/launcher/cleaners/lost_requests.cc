@@ -108,7 +108,7 @@ Task<> LostRequests::Reset(RequestId id) {
   auto request = co_await context_.store.requests.TryLock(id);
   if (!request) co_return;
   if (request->record().state != RequestState::kPending) co_return co_await request->Unlock();
-  std::set<NodeId> nodes = context_.nodes.OfRequest(id);
+  store::FewNodes nodes = context_.nodes.OfRequest(id);
   for (const NodeId& node : nodes) co_await FreeNode(node, id);
   WallTime now = context_.loop.Now();
   auto reset = [now](NodeRequest& record) {

@@ -99,7 +99,7 @@ void ExpectIndexesMatch(const NodeCache& cache, const std::set<NodeId>& aside) {
               static_cast<std::size_t>(std::ranges::count_if(cache.all(), carries)));
   }
   for (std::string request : {"200-1", "200-2"}) {
-    std::set<NodeId> expected;
+    FewNodes expected;
     for (const auto& [id, node] : cache.all()) {
       if (node.record.allocated_to.str() == request) expected.insert(id);
     }

@@ -60,8 +60,8 @@ std::int64_t ComponentRegistry::model_api() const {
   return min;
 }
 
-bool ComponentRegistry::WantsData(std::string_view path) const {
-  return paths::ParseComponent(path).has_value();
+zk::TreeCache::Interest ComponentRegistry::InterestIn(std::string_view path) const {
+  return paths::ParseComponent(path) ? zk::TreeCache::Interest::kData : zk::TreeCache::Interest::kNone;
 }
 
 void ComponentRegistry::OnNode(const std::string& path, const zk::NodeData& node) {

@@ -46,7 +46,7 @@ class ComponentRegistry : private zk::TreeCache::Listener {
 
  private:
   Task<> Ensure(std::string directory);
-  bool WantsData(std::string_view path) const override;
+  zk::TreeCache::Interest InterestIn(std::string_view path) const override;
   void OnNode(const std::string& path, const zk::NodeData& node) override;
   void OnGone(const std::string& path) override;
   void OnSynced() override;

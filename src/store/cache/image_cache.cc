@@ -47,11 +47,22 @@ std::int32_t ImageCache::UploadRetries(const BuildKey& build, const ProviderName
   return found == upload_retries_.end() ? 0 : found->second;
 }
 
-bool ImageCache::WantsData(std::string_view path) const {
-  Part part = paths::ParseBelowImages(path).part;
-  // Of a build request only the age is needed, of a provider the version.
-  return part == Part::kBuild || part == Part::kUpload || part == Part::kBuildRequest ||
-         part == Part::kProvider;
+zk::TreeCache::Interest ImageCache::InterestIn(std::string_view path) const {
+  switch (paths::ParseBelowImages(path).part) {
+    case Part::kBuild:
+    case Part::kUpload:
+    case Part::kBuildRequest:  // its age
+    case Part::kProvider:      // its version
+      return zk::TreeCache::Interest::kData;
+    case Part::kImage:
+    case Part::kPause:
+    case Part::kImageContender:
+    case Part::kUploadsContender:
+      return zk::TreeCache::Interest::kExistence;
+    case Part::kOther:
+      break;
+  }
+  return zk::TreeCache::Interest::kNone;
 }
 
 void ImageCache::OnNode(const std::string& path, const zk::NodeData& node) {

@@ -31,9 +31,10 @@ const StoredHoldNote* JobCache::FindHoldNote(const NodeId& node) const {
   return it == hold_notes_.end() ? nullptr : &it->second;
 }
 
-bool JobCache::WantsData(std::string_view path) const {
+zk::TreeCache::Interest JobCache::InterestIn(std::string_view path) const {
   paths::BelowJobs place = paths::ParseBelowJobs(path);
-  return place.rule || place.hold_note || path == paths::kHoldNotes;
+  bool matters = place.rule || place.hold_note || path == paths::kHoldNotes;
+  return matters ? zk::TreeCache::Interest::kData : zk::TreeCache::Interest::kNone;
 }
 
 void JobCache::OnNode(const std::string& path, const zk::NodeData& node) {

@@ -38,7 +38,9 @@ const StoredLease* LeaseCache::WaitingFor(const RequestId& request) const {
 
 const StoredLease* LeaseCache::Holding(const NodeId& node) const { return Find(IdIn(by_node_, node)); }
 
-bool LeaseCache::WantsData(std::string_view path) const { return paths::ParseLease(path).has_value(); }
+zk::TreeCache::Interest LeaseCache::InterestIn(std::string_view path) const {
+  return paths::ParseLease(path) ? zk::TreeCache::Interest::kData : zk::TreeCache::Interest::kNone;
+}
 
 void LeaseCache::OnNode(const std::string& path, const zk::NodeData& node) {
   std::optional<LeaseId> id = paths::ParseLease(path);

@@ -50,7 +50,7 @@ class LeaseCache : private zk::TreeCache::Listener {
     std::size_t nodes = 0;
   };
 
-  bool WantsData(std::string_view path) const override;
+  zk::TreeCache::Interest InterestIn(std::string_view path) const override;
   void OnNode(const std::string& path, const zk::NodeData& node) override;
   void OnGone(const std::string& path) override;
   void OnSynced() override {}

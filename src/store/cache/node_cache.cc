@@ -40,7 +40,7 @@ std::size_t NodeCache::FreeCount(const LabelName& label) const {
   return FindOrEmpty(Indexes().free_count, label);
 }
 
-const std::set<NodeId>& NodeCache::OfRequest(const RequestId& request) const {
+const FewNodes& NodeCache::OfRequest(const RequestId& request) const {
   return FindOrEmpty(Indexes().by_request, request);
 }
 
@@ -83,8 +83,16 @@ const std::set<PoolKey>& NodeCache::PoolsWithNodes(const ProviderName& provider)
   return FindOrEmpty(Indexes().pools, provider);
 }
 
-bool NodeCache::WantsData(std::string_view path) const {
-  return paths::ParseBelowNodes(path).part == paths::BelowNodes::Part::kRecord;
+zk::TreeCache::Interest NodeCache::InterestIn(std::string_view path) const {
+  switch (paths::ParseBelowNodes(path).part) {
+    case paths::BelowNodes::Part::kRecord:
+      return zk::TreeCache::Interest::kData;
+    case paths::BelowNodes::Part::kContender:
+      return zk::TreeCache::Interest::kExistence;
+    case paths::BelowNodes::Part::kOther:
+      break;
+  }
+  return zk::TreeCache::Interest::kNone;
 }
 
 void NodeCache::OnNode(const std::string& path, const zk::NodeData& node) {
@@ -127,7 +135,7 @@ void NodeCache::OnRecord(const NodeId& id, const std::string& path, const zk::No
 }
 
 void NodeCache::OnContender(const NodeId& id, const std::string& contender, bool is_there) {
-  auto change = [&](std::set<std::string>& contenders) {
+  auto change = [&](Contenders& contenders) {
     if (is_there) {
       contenders.insert(contender);
     } else {
@@ -147,7 +155,7 @@ void NodeCache::OnContender(const NodeId& id, const std::string& contender, bool
 
 void NodeCache::Replace(const NodeId& id, std::optional<StoredNode> after) {
   std::optional<StoredNode> before;
-  std::set<std::string> contenders;
+  Contenders contenders;
   if (auto it = nodes_.find(id); it != nodes_.end()) {
     if (indexes_) indexes_->Remove(it->second);
     if (names_) names_->Remove(it->second);

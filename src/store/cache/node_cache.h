@@ -15,6 +15,8 @@
 namespace nodepool::store {
 
 struct NodeIndexes;
+// Ids of nodes, in little memory.
+using FewNodes = boost::container::flat_set<NodeId>;
 struct NameIndex;
 
 // Every node of the tree, in memory, with the indexes the launcher needs. Fed by
@@ -53,7 +55,7 @@ class NodeCache : private zk::TreeCache::Listener {
   // The number of ready, unallocated nodes with the label, of any provider.
   std::size_t FreeCount(const LabelName& label) const;
   // Nodes whose allocated_to names the request.
-  const std::set<NodeId>& OfRequest(const RequestId& request) const;
+  const FewNodes& OfRequest(const RequestId& request) const;
   const std::set<NodeId>& OfProvider(const ProviderName& provider) const;
   const std::set<NodeId>& InState(NodeState state) const;
   // Nodes with this hostname, this first part of their hostname, or this external id.
@@ -77,7 +79,7 @@ class NodeCache : private zk::TreeCache::Listener {
   std::uint64_t malformed_count() const { return malformed_.count(); }
 
  private:
-  bool WantsData(std::string_view path) const override;
+  zk::TreeCache::Interest InterestIn(std::string_view path) const override;
   void OnNode(const std::string& path, const zk::NodeData& node) override;
   void OnGone(const std::string& path) override;
   void OnSynced() override {}
@@ -91,7 +93,7 @@ class NodeCache : private zk::TreeCache::Listener {
 
   Loop& loop_;
   std::map<NodeId, StoredNode> nodes_;
-  std::map<NodeId, std::set<std::string>> contenders_;  // of nodes that are not listed, or not yet
+  std::map<NodeId, Contenders> contenders_;  // of nodes that are not listed, or not yet
   std::set<NodeId> empty_;
   MalformedRecords malformed_;
   mutable std::unique_ptr<NodeIndexes> indexes_;

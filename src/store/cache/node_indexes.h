@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "store/records.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::store {
 
@@ -23,7 +23,7 @@ struct NodeIndexes {
   std::map<PoolLabel, std::set<NodeId>> free;  // without those set aside
   std::set<NodeId> aside;
   std::map<LabelName, std::size_t> free_count;
-  std::map<RequestId, std::set<NodeId>> by_request;
+  std::map<RequestId, FewNodes> by_request;
   std::map<ProviderName, std::set<NodeId>> by_provider;
   std::map<NodeState, std::set<NodeId>> by_state;
   std::map<std::string, std::set<NodeId>> held_by_job;  // those in state hold

@@ -17,8 +17,8 @@ const ProviderPause* PauseCache::Find(const ProviderName& provider) const {
   return it == pauses_.end() ? nullptr : &it->second;
 }
 
-bool PauseCache::WantsData(std::string_view path) const {
-  return paths::ParseProviderPause(path).has_value();
+zk::TreeCache::Interest PauseCache::InterestIn(std::string_view path) const {
+  return paths::ParseProviderPause(path) ? zk::TreeCache::Interest::kData : zk::TreeCache::Interest::kNone;
 }
 
 void PauseCache::OnNode(const std::string& path, const zk::NodeData& node) {

@@ -41,7 +41,7 @@ class PauseCache : private zk::TreeCache::Listener {
   std::uint64_t malformed_count() const { return malformed_.count(); }
 
  private:
-  bool WantsData(std::string_view path) const override;
+  zk::TreeCache::Interest InterestIn(std::string_view path) const override;
   void OnNode(const std::string& path, const zk::NodeData& node) override;
   void OnGone(const std::string& path) override;
   void OnSynced() override {}

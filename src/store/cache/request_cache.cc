@@ -23,7 +23,9 @@ const std::set<RequestId>& RequestCache::InState(RequestState state) const {
   return FindOrEmpty(by_state_, state);
 }
 
-bool RequestCache::WantsData(std::string_view path) const { return paths::ParseRequest(path).has_value(); }
+zk::TreeCache::Interest RequestCache::InterestIn(std::string_view path) const {
+  return paths::ParseRequest(path) ? zk::TreeCache::Interest::kData : zk::TreeCache::Interest::kNone;
+}
 
 void RequestCache::OnNode(const std::string& path, const zk::NodeData& node) {
   std::optional<RequestId> id = paths::ParseRequest(path);
@@ -74,7 +76,9 @@ bool RequestLockCache::IsLocked(const RequestId& id) const {
   return !FindOrEmpty(directories_, id).contenders.empty();
 }
 
-bool RequestLockCache::WantsData(std::string_view) const { return false; }
+zk::TreeCache::Interest RequestLockCache::InterestIn(std::string_view) const {
+  return zk::TreeCache::Interest::kExistence;
+}
 
 void RequestLockCache::OnNode(const std::string& path, const zk::NodeData&) {
   std::optional<paths::BelowRequestLocks> place = paths::ParseBelowRequestLocks(path);

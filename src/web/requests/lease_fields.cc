@@ -21,9 +21,8 @@ json::value PortOf(const NodeEntry& entry) {
   return listing::ShownPort(entry.node.record);
 }
 
-using OptionalText = std::optional<std::string> Node::*;
-
-FieldTable<NodeEntry>::Field TextField(std::string key, OptionalText member, std::string text = "") {
+template <class OptionalText>
+FieldTable<NodeEntry>::Field TextField(std::string key, OptionalText Node::*member, std::string text = "") {
   return {{std::move(key), Text().OrNull(), std::move(text)},
           [member](const NodeEntry& n) { return TextCell(n.node.record.*member); }};
 }

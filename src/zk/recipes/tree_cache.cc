@@ -69,7 +69,7 @@ struct TreeCache::Impl {
   // What was reported to the listener. A listener that fails, for lack of memory, gets it in the next round
   // again.
   struct Known {
-    std::int64_t mzxid;   // 0 for an unwanted path
+    std::int64_t mzxid;   // 0 where only existence matters
     std::uint64_t round;  // in which it was last seen
   };
 
@@ -119,6 +119,11 @@ struct TreeCache::Impl {
   void DeliverEndOfWalk();
 
   bool IsBelowRoot(std::string_view path) const { return path.size() > root.size(); }
+  // A path without the root, as `known` has it: most of those are short enough to need no memory of their
+  // own.
+  std::string BelowRoot(const std::string& path) const {
+    return path.substr(root == "/" ? 1 : root.size() + 1);
+  }
   std::string ChildPath(const std::string& path, const std::string& name) const {
     return path == "/" ? "/" + name : path + "/" + name;
   }
@@ -147,10 +152,10 @@ struct TreeCache::Impl {
   std::uint64_t last_number = 0;
   std::deque<ItemPtr> line;
   std::deque<Job> jobs;
-  std::vector<Awaited> awaited;  // seldom more than one: events and answers come in pairs
-  std::unordered_map<std::string, Known> known;
+  std::vector<Awaited> awaited;                  // seldom more than one: events and answers come in pairs
+  std::unordered_map<std::string, Known> known;  // by the path below the root
   std::unordered_map<std::string, Reads> reads;
-  // Unwanted paths that an event reported during the walk: a
+  // Paths of which only existence matters, and that an event reported during the walk: a
   // listing that was answered before the event but handled after it must not contradict it.
   std::unordered_set<std::string> decided;
 };
@@ -274,7 +279,9 @@ void TreeCache::Impl::OnEvent(const WatchEvent& event) {
   if (!is_in_round || !IsBelowRoot(event.path)) return;
   bool is_gone = event.type == EventType::kDeleted;
   bool is_there = event.type == EventType::kCreated || event.type == EventType::kDataChanged;
-  if (is_there && listener.WantsData(event.path)) {
+  Interest interest = listener.InterestIn(event.path);
+  if (interest == Interest::kNone) return;
+  if (is_there && interest == Interest::kData) {
     return Read(event.path, false, client.own_writes().FindTarget(event.path, event.type));
   }
   if (!is_there && !is_gone) return;
@@ -317,8 +324,9 @@ void TreeCache::Impl::OnOwnWrite(const std::string& target, const std::string& p
 
 // A znode that the walk found.
 void TreeCache::Impl::OnFound(const std::string& path) {
-  if (listener.WantsData(path)) return Read(path, true);
-  if (!decided.contains(path)) Push(Item::Kind::kPresent, path);
+  Interest interest = listener.InterestIn(path);
+  if (interest == Interest::kData) return Read(path, true);
+  if (interest == Interest::kExistence && !decided.contains(path)) Push(Item::Kind::kPresent, path);
   ++walk_jobs;
   Enqueue(Job{nullptr, path});
 }
@@ -417,28 +425,31 @@ void TreeCache::Impl::DeliverData(Item& item) {
   if (is_overtaken) return;
   if (!item.answer) return DeliverGone(item.path);
   std::int64_t mzxid = item.answer->stat.mzxid;
-  auto entry = known.find(item.path);
+  std::string below = BelowRoot(item.path);
+  auto entry = known.find(below);
   bool is_known = entry != known.end() && mzxid <= entry->second.mzxid;
   if (!is_known) listener.OnNode(item.path, *item.answer);
-  known.insert_or_assign(item.path, Known{is_known ? entry->second.mzxid : mzxid, round});
+  known.insert_or_assign(std::move(below), Known{is_known ? entry->second.mzxid : mzxid, round});
 }
 
 void TreeCache::Impl::DeliverPresent(const std::string& path) {
-  auto entry = known.find(path);
+  std::string below = BelowRoot(path);
+  auto entry = known.find(below);
   bool is_known = entry != known.end();
   if (!is_known) listener.OnNode(path, NodeData());
-  known.insert_or_assign(path, Known{is_known ? entry->second.mzxid : 0, round});
+  known.insert_or_assign(std::move(below), Known{is_known ? entry->second.mzxid : 0, round});
 }
 
 void TreeCache::Impl::DeliverGone(const std::string& path) {
-  if (known.contains(path)) listener.OnGone(path);
-  known.erase(path);
+  std::string below = BelowRoot(path);
+  if (known.contains(below)) listener.OnGone(path);
+  known.erase(below);
 }
 
 void TreeCache::Impl::DeliverEndOfWalk() {
   std::vector<std::string> vanished;
-  for (const auto& [path, entry] : known) {
-    if (entry.round != round) vanished.push_back(path);
+  for (const auto& [below, entry] : known) {
+    if (entry.round != round) vanished.push_back(ChildPath(root, below));
   }
   // Children before their parents, as the servers delete.
   std::ranges::sort(vanished, std::greater<>());

@@ -14,18 +14,23 @@ namespace nodepool::zk {
 // Follows everything below one znode with a single persistent recursive watch and reports it to a
 // listener. Retains no data beyond what it needs to find differences after a reconnection.
 //
-// For a path that `WantsData` accepts, every change is read (reads are pipelined, their results
-// delivered in the order of the changes), but for what the client itself writes, which the write's answer
-// shows; for all other paths only existence is reported. After each (re)connection the whole tree is read
-// again and the listener is notified of the differences, so that its copy converges.
+// Where the data matters, every change is read (reads are pipelined, their results delivered in the order of
+// the changes), but for what the client itself writes, which the write's answer shows. After each
+// (re)connection the whole tree is read again and the listener is notified of the differences, so that its
+// copy converges.
 class TreeCache {
  public:
+  // What a listener is told about a path.
+  enum class Interest {
+    kNone,       // nothing; what is below it may matter nevertheless
+    kExistence,  // that it exists, without data and stat
+    kData,       // its data and stat, each version
+  };
   struct Listener {
     virtual ~Listener() = default;
-    // Whether the data of `path` matters. A pure function of the path.
-    virtual bool WantsData(std::string_view path) const = 0;
-    // The znode exists, with this data; called again for each newer version. The
-    // data of an unwanted path is empty and its stat unset.
+    // A pure function of the path.
+    virtual Interest InterestIn(std::string_view path) const = 0;
+    // The znode exists, with this data; called again for each newer version.
     virtual void OnNode(const std::string& path, const NodeData& node) = 0;
     virtual void OnGone(const std::string& path) = 0;
     // Everything that existed when the walk began has been reported. Called once after each walk;

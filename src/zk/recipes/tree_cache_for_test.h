@@ -18,14 +18,17 @@ namespace nodepool::zk {
 // Retains what was reported and checks that it is consistent.
 class View : public TreeCache::Listener {
  public:
-  // Lock directories and what is in them matter only by existing.
-  bool WantsData(std::string_view path) const override {
-    return path.find("/lock") == std::string_view::npos;
+  // Lock directories and what is in them matter only by existing, what ends with "-aside" does not matter.
+  TreeCache::Interest InterestIn(std::string_view path) const override {
+    if (path.ends_with("-aside")) return TreeCache::Interest::kNone;
+    bool is_lock = path.find("/lock") != std::string_view::npos;
+    return is_lock ? TreeCache::Interest::kExistence : TreeCache::Interest::kData;
   }
   void OnNode(const std::string& path, const NodeData& node) override {
     if (failures > 0 && failures-- > 0) throw std::bad_alloc();
     log.push_back("+" + path + (node.data.empty() ? "" : "=" + node.data));
-    if (WantsData(path)) {
+    EXPECT_NE(InterestIn(path), TreeCache::Interest::kNone) << path;
+    if (InterestIn(path) == TreeCache::Interest::kData) {
       EXPECT_GT(node.stat.mzxid, last_mzxid[path]) << path << " went back or was reported twice";
       last_mzxid[path] = node.stat.mzxid;
     } else {
@@ -73,7 +76,9 @@ class TreeCacheTest : public ::testing::Test {
     if (!children) return truth;
     for (const std::string& name : children->names) {
       std::string child = path + "/" + name;
-      truth[child] = view.WantsData(child) ? zk.tree().Get(child)->data : "";
+      TreeCache::Interest interest = view.InterestIn(child);
+      if (interest != TreeCache::Interest::kNone) truth[child] = "";
+      if (interest == TreeCache::Interest::kData) truth[child] = zk.tree().Get(child)->data;
       truth.merge(Truth(child));
     }
     return truth;

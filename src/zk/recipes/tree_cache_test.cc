@@ -55,6 +55,27 @@ TEST_F(TreeCacheTest, ReportsWhatExistsThenFollows) {
   EXPECT_EQ(view.times_synced, 1);
 }
 
+TEST_F(TreeCacheTest, OfWhatDoesNotMatterNothingIsReportedButWhatIsBelowIt) {
+  Create("/r");
+  Create("/r/n-aside", "1");
+  Create("/r/n-aside/a", "2");
+  Start();
+  EXPECT_THAT(view.TakeLog(), ElementsAre("+/r/n-aside/a=2"));
+  Set("/r/n-aside", "3");
+  Create("/r/n-aside/b", "4");
+  Create("/r/other-aside");
+  Create("/r/other-aside/c", "5");
+  Delete("/r/n-aside/a");
+  time.loop().RunReady();
+  EXPECT_THAT(view.TakeLog(), ElementsAre("+/r/n-aside/b=4", "+/r/other-aside/c=5", "-/r/n-aside/a"));
+  zk.Disconnect(*client);
+  Delete("/r/n-aside/b");
+  Delete("/r/n-aside");
+  zk.Reconnect(*client);
+  time.Run(cache.WaitSynced());
+  EXPECT_THAT(view.TakeLog(), ElementsAre("-/r/n-aside/b"));
+}
+
 TEST_F(TreeCacheTest, AMissingRootIsEmptyAndFollowedWhenItIsCreated) {
   Start();
   EXPECT_THAT(view.nodes, IsEmpty());
@@ -354,7 +375,8 @@ TEST_P(TreeCacheChaosTest, Converges) {
   auto random_path = [&] {
     std::string path = "/r";
     for (std::uint64_t depth = random.Below(4); depth > 0; --depth) {
-      path += random.Below(4) == 0 ? "/lock" : "/" + std::to_string(random.Below(5));
+      std::uint64_t name = random.Below(8);
+      path += name == 7 ? "/lock" : name == 6 ? "/n-aside" : "/" + std::to_string(name);
     }
     return path;
   };
