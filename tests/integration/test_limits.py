@@ -158,8 +158,9 @@ def test_a_launcher_without_memory(roomy_site):
     tree = roomy_site.tree()
     clouds = ["one", "two"]
     with little_memory(launcher, 8 * MIB):
-        held = {cloud: {tree.add_node(state="hold", provider=cloud, comment="x" * 900_000) for _ in range(60)}
-                for cloud in clouds}
+        # Equal comments would be in memory once.
+        held = {cloud: {tree.add_node(state="hold", provider=cloud, comment=f"{cloud} {number} " + "x" * 900_000)
+                        for number in range(60)} for cloud in clouds}
         wait_for(lambda: said(launcher, "std::bad_alloc"), "it runs out of memory")
         assert launcher.is_running()
     serves_one_more(tree)
