@@ -26,11 +26,13 @@ def launcher(site):
     return site.start()
 
 
-def plant_nodes(site, port: int, count: int, **fields):
-    """Nodes on hold of another provider; ends when the web server knows them."""
+def plant_nodes(site, port: int, count: int, comment: str = ""):
+    """Nodes on hold of another provider, with comments that differ, since equal ones would be in memory once; ends when the
+    web server knows them."""
     tree = site.observer()
     before = get(port, "/node-list")[2].count("elsewhere")
-    for _ in range(count):
+    for number in range(count):
+        fields = {"comment": f"{number} {comment}"} if comment else {}
         tree.add_node(state="hold", provider="elsewhere", **fields)
     wait_for(lambda: get(port, "/node-list")[2].count("elsewhere") >= before + count, "the nodes are known", 60)
 
