@@ -18,7 +18,7 @@ namespace nodepool {
 template <class T>
 class Shared {
   template <class U>
-  static constexpr bool IsValue =
+  static constexpr bool kIsValue =
       std::convertible_to<U, T> && !std::same_as<std::remove_cvref_t<U>, Shared> &&
       !std::same_as<std::remove_cvref_t<U>, std::optional<T>>;
 
@@ -27,7 +27,7 @@ class Shared {
   Shared(std::nullopt_t) {}  // NOLINT: as std::optional
   Shared(std::optional<T> value) : entry_(value ? Keep(std::move(value)) : nullptr) {}  // NOLINT: likewise
   template <class U = T>
-    requires IsValue<U>
+    requires kIsValue<U>
   Shared(U&& value) : entry_(Keep(T(std::forward<U>(value)))) {}  // NOLINT: likewise
   Shared(const Shared& other) : entry_(other.entry_) {
     if (entry_ != nullptr) entry_->users.fetch_add(1, std::memory_order_relaxed);
@@ -41,7 +41,7 @@ class Shared {
     return *this;
   }
   template <class U = T>
-    requires IsValue<U>
+    requires kIsValue<U>
   Shared& operator=(U&& value) {
     return *this = Shared(std::forward<U>(value));
   }
