@@ -36,6 +36,8 @@ struct Revision {
 
 // Names in a lock directory.
 using Contenders = boost::container::flat_set<std::string>;
+// Ids of a request's nodes; adding one is linear in their number.
+using FewNodes = boost::container::flat_set<NodeId>;
 
 struct StoredNode {
   NodeId id;

@@ -15,8 +15,6 @@
 namespace nodepool::store {
 
 struct NodeIndexes;
-// Ids of nodes, in little memory.
-using FewNodes = boost::container::flat_set<NodeId>;
 struct NameIndex;
 
 // Every node of the tree, in memory, with the indexes the launcher needs. Fed by

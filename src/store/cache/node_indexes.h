@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "store/cache/node_cache.h"
+#include "store/records.h"
 
 namespace nodepool::store {
 
