@@ -121,5 +121,23 @@ TEST_F(CrowdTest, ARequestThatWaitsCostsNoMoreThanOneThatIsServed) {
   ExpectFlat(few, CostOf(kMany, kFew, {LabelName("small")}));
 }
 
+// Requests of other programs are read one after the other, and what the launcher wrote itself is reported
+// after them: here its cache shows requests as pending for seconds after they were fulfilled.
+TEST_F(CrowdTest, ASweepLocksNoNodesOfFulfilledRequests) {
+  intervals_.cleanup = std::chrono::seconds(1);
+  AddCloud({.simulation = kUnlimited});
+  Start();
+  AddReadyNodes(kMany);
+  zk_.SetLatency(std::chrono::seconds(1));
+  testing::FaultyZk& recorder = *launchers_.front()->recorder;
+  recorder.ClearCalls();
+  CostOf(kMany, kMany, {LabelName("small")});
+  // A lock that led to a change ends with it, in a transaction.
+  auto is_in_vain = [](const auto& call) {
+    return call.name == "Delete" && call.path.starts_with("/nodepool/nodes/");
+  };
+  EXPECT_EQ(std::ranges::count_if(recorder.calls(), is_in_vain), 0);
+}
+
 }  // namespace
 }  // namespace nodepool::launcher

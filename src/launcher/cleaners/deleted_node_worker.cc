@@ -75,19 +75,33 @@ void DeletedNodeWorker::Start() {
   loops_.Spawn("sweep dead nodes", Sweep());
 }
 
-void DeletedNodeWorker::ExamineAll() {
+Task<> DeletedNodeWorker::ExamineAll() {
+  std::vector<NodeId> left;
   for (const auto& [id, node] : context_.nodes.all()) {
     Examine(id);
-    // Not at each change: when a request is fulfilled, its nodes are seen unlocked first.
-    bool is_left =
-        IsUnlockedAndAllocated(node) && IsAbandonedBy(context_.requests.Find(node.record.allocated_to));
-    if (is_left && context_.requests.synced()) FreeNode(id);
+    if (IsLeft(node)) left.push_back(id);
   }
+  if (left.empty()) co_return;
+  // In a crowd the cache may show requests as pending that were fulfilled long ago.
+  co_await context_.requests.CatchUp();
+  for (const NodeId& id : left) {
+    const store::StoredNode* node = context_.nodes.Find(id);
+    if (node != nullptr && IsLeft(*node)) FreeNode(id);
+  }
+}
+
+// Not asked at each change: when a request is fulfilled, its nodes are seen unlocked first.
+bool DeletedNodeWorker::IsLeft(const store::StoredNode& node) const {
+  return IsUnlockedAndAllocated(node) && context_.requests.synced() &&
+         IsAbandonedBy(context_.requests.Find(node.record.allocated_to));
 }
 
 Task<> DeletedNodeWorker::Sweep() {
   while (true) {
-    if (context_.nodes.synced()) ExamineAll();
+    if (context_.nodes.synced()) {
+      Outcome<> examined = co_await Attempt(ExamineAll());
+      if (!examined) logger_.Debug("The sweep ended early: {}", examined.error().message());
+    }
     co_await context_.loop.SleepFor(context_.intervals.cleanup);
   }
 }
@@ -267,10 +281,13 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   if (cached == nullptr) co_return;
   RequestId request = cached->record.allocated_to;
   if (context_.ledger.IsClaimed(id)) co_return;
-  // The cache may lag behind a consumer that already has the node, or is done with it.
+  // The caches may lag behind another launcher that has served the request, and behind a consumer that
+  // already has the node, or is done with it. A read is cheaper than a lock.
   auto seen = co_await context_.store.nodes.Read(id);
   bool is_left = seen && seen->record.state == NodeState::kReady && seen->record.allocated_to == request;
   if (!is_left) co_return;
+  auto found = co_await context_.store.requests.Read(request);
+  if (!IsAbandonedBy(found ? &*found : nullptr)) co_return;
   // Lock first: the launcher that fulfils the request gives the lock up with that.
   auto node = co_await LockUnclaimed(context_, id);
   context_.ledger.CapacityChanged();

@@ -52,7 +52,8 @@ class DeletedNodeWorker {
   Task<> FreeIfLeft(store::LockedNode& node, RequestId request);
   Task<> RetryLater(NodeId id, SteadyTime when);
   Task<> Sweep();
-  void ExamineAll();
+  Task<> ExamineAll();
+  bool IsLeft(const store::StoredNode& node) const;
   bool IsClean(const ProviderName& provider) const;
 
   Context& context_;
