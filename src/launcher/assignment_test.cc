@@ -76,7 +76,7 @@ TEST_F(AssignmentTest, ZooKeeperOperationsPerNodeLife) {
   for (const auto& call : running.recorder->calls()) {
     if (!call.is_write) reads.push_back(call.name + " " + call.path);
   }
-  EXPECT_THAT(reads, ::testing::SizeIs(7)) << "in five messages; nothing that it has written itself";
+  EXPECT_THAT(reads, ::testing::SizeIs(6)) << "in four messages; nothing that it has written itself";
 }
 
 // Their lock directories are removed together: one transaction less for each.

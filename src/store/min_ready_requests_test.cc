@@ -28,7 +28,8 @@ class MinReadyRequestsTest : public ::testing::Test {
 // As on an empty tree: the version is known before there is any request.
 TEST_F(MinReadyRequestsTest, AreMadeTogether) {
   std::int32_t version = world_.Run(requests_.Version());
-  if (!Create(2, version)) ASSERT_TRUE(Create(2, version));
+  bool is_made = Create(2, version).has_value();
+  ASSERT_TRUE(is_made || Create(2, version));
   EXPECT_THAT(world_.Children("/nodepool/requests"), ElementsAre("900-0000000000", "900-0000000001"));
   auto stored = world_.Run(world_.store.requests.Read(RequestId("900-0000000001")));
   ASSERT_TRUE(stored);

@@ -96,33 +96,41 @@ Task<> Requests::RemoveLockIfGone(RequestId id, Verdict verdict) {
   co_await RemoveLocks(std::move(gone));
 }
 
+Task<std::vector<RequestId>> Requests::Gone(std::vector<RequestId> ids) {
+  auto attempt = [&] { return TryGone(ids); };
+  co_return co_await tree_.Repeat<std::vector<RequestId>>(attempt);
+}
+
+Task<std::vector<RequestId>> Requests::TryGone(std::vector<RequestId> ids) {
+  std::vector<zk::ReadOp> reads;
+  for (const RequestId& id : ids) reads.push_back({zk::ReadOp::Kind::kData, paths::Request(id)});
+  std::vector<zk::ReadResult> requests = co_await tree_.client().ReadMany(std::move(reads));
+  std::vector<RequestId> gone;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (requests[i].code == zk::Code::kNoNode) gone.push_back(std::move(ids[i]));
+  }
+  co_return gone;
+}
+
 Task<std::vector<RequestId>> Requests::RemoveLocks(std::vector<RequestId> ids) {
   auto attempt = [&] { return TryRemoveLocks(ids); };
   co_return co_await tree_.Repeat<std::vector<RequestId>>(attempt);
 }
 
 Task<std::vector<RequestId>> Requests::TryRemoveLocks(std::vector<RequestId> ids) {
-  zk::Client& client = tree_.client();
-  std::vector<zk::ReadOp> reads;
-  for (const RequestId& id : ids) reads.push_back({zk::ReadOp::Kind::kData, paths::Request(id)});
-  std::vector<zk::ReadResult> requests = co_await client.ReadMany(std::move(reads));
-  std::vector<RequestId> left;  // with a directory to remove
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (requests[i].code == zk::Code::kNoNode) left.push_back(ids[i]);
-  }
   std::vector<RequestId> removed;
-  while (!left.empty()) {
+  while (!ids.empty()) {
     std::vector<zk::Op> ops;
-    for (const RequestId& id : left) ops.emplace_back(zk::DeleteOp{paths::RequestLock(id), -1});
-    zk::MultiResult answer = co_await client.Multi(std::move(ops));
+    for (const RequestId& id : ids) ops.emplace_back(zk::DeleteOp{paths::RequestLock(id), -1});
+    zk::MultiResult answer = co_await tree_.client().Multi(std::move(ops));
     if (answer.ok()) {
-      removed.insert(removed.end(), left.begin(), left.end());
+      removed.insert(removed.end(), ids.begin(), ids.end());
       co_return removed;
     }
     // Another process contends: the last one to leave, or the sweep, removes it.
-    auto refused = left.begin() + answer.failed;
+    auto refused = ids.begin() + answer.failed;
     if (answer.code() == zk::Code::kNoNode) removed.push_back(*refused);
-    left.erase(refused);
+    ids.erase(refused);
   }
   co_return removed;
 }

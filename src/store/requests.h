@@ -29,8 +29,10 @@ class Requests {
   // Locks without waiting and re-reads. nullopt: locked by another, or gone.
   Task<std::optional<LockedRequest>> TryLock(RequestId id);
 
-  // Removes the lock directories of those of the requests that have vanished and whose lock has no contender
-  // (D-06), with one read and, usually, one transaction. Returns those whose directory is gone.
+  // Those of the requests that do not exist, with one read.
+  Task<std::vector<RequestId>> Gone(std::vector<RequestId> ids);
+  // Removes the lock directories of requests that are gone, but for those whose lock has a contender (D-06);
+  // usually with one transaction. Returns those whose directory is gone.
   Task<std::vector<RequestId>> RemoveLocks(std::vector<RequestId> ids);
 
  private:
@@ -38,6 +40,7 @@ class Requests {
                                                         std::function<Change(NodeRequest&)> change);
   Task<std::optional<LockedRequest>> UnlessGone(RequestId id, Task<std::optional<LockedRequest>> locking);
   Task<> RemoveLockIfGone(RequestId id, Verdict verdict);
+  Task<std::vector<RequestId>> TryGone(std::vector<RequestId> ids);
   Task<std::vector<RequestId>> TryRemoveLocks(std::vector<RequestId> ids);
 
   Tree& tree_;

@@ -359,14 +359,14 @@ TEST_F(StoreTest, FulfillingWithANodeThatWasErasedIsAConflict) {
   EXPECT_TRUE(request.is_held());
 }
 
-// D-06: the directory is removed only when its request is gone and it has no contender.
+// D-06: the directory of a request that is gone is removed when it has no contender.
 TEST_F(StoreTest, RequestLocksAreRemovedWithTheirRequest) {
   LockedRequest request = Accepted();
   EXPECT_TRUE(w.Run(request.UpdateAndUnlock(ToState(RequestState::kRequested))));
   std::string directory = "/nodepool/requests-lock/200-0000000000";
-  w.Run(w.store.requests.RemoveLocks({request.id()}));
-  EXPECT_TRUE(w.Exists(directory));
+  EXPECT_THAT(w.Run(w.store.requests.Gone({request.id()})), IsEmpty());
   w.Run(w.store.requests.Delete(request.id()));
+  EXPECT_THAT(w.Run(w.store.requests.Gone({request.id()})), ElementsAre(request.id()));
   w.Put(directory + "/x__lock__0000000009", "");
   w.Run(w.store.requests.RemoveLocks({request.id()}));
   EXPECT_TRUE(w.Exists(directory));

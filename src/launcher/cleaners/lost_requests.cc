@@ -142,6 +142,7 @@ Task<> LostRequests::FreeNode(NodeId id, RequestId request) {
   logger_.About({"", request.value, id.value}).Debug("The node of a lost request is gone");
 }
 
+// The cache has shown a request that this launcher served; without it there, it is gone for good.
 void LostRequests::RemoveIfServed(const RequestId& id) {
   if (served_.contains(id) && context_.requests.Find(id) == nullptr) RemoveDirectory(id);
 }
@@ -188,16 +189,30 @@ Task<> LostRequests::Sweep() {
   while (true) {
     co_await context_.loop.SleepFor(context_.intervals.cleanup);
     std::set<RequestId> idle;
+    std::vector<RequestId> left;
     for (const auto& [id, directory] : context_.request_locks.all()) {
       if (!directory.contenders.empty() || context_.requests.Find(id) != nullptr) continue;
       if (seen.contains(id)) {
-        RemoveDirectory(id);
+        left.push_back(id);
       } else {
         idle.insert(id);
       }
     }
     seen = std::move(idle);
     for (const RequestId& id : context_.requests.InState(RequestState::kPending)) Suspect(id);
+    Outcome<> removed = co_await Attempt(RemoveIfGone(std::move(left)));
+    if (!removed) logger_.Debug("The sweep of request locks ended early: {}", removed.error().message());
+  }
+}
+
+// The cache may not show yet a request that another launcher has accepted.
+Task<> LostRequests::RemoveIfGone(std::vector<RequestId> ids) {
+  for (auto first = ids.begin(); first != ids.end();) {
+    auto end = first + std::min<std::ptrdiff_t>(kMaxRemovals, ids.end() - first);
+    std::vector<RequestId> some(first, end);
+    std::vector<RequestId> gone = co_await context_.store.requests.Gone(std::move(some));
+    for (const RequestId& id : gone) RemoveDirectory(id);
+    first = end;
   }
 }
 

@@ -38,6 +38,7 @@ class LostRequests {
   // examined afterwards.
   Task<> Guarded(std::vector<RequestId> ids, Task<> work);
   void RemoveIfServed(const RequestId& id);
+  Task<> RemoveIfGone(std::vector<RequestId> ids);
   void RemoveDirectory(const RequestId& id);
   SteadyTime RemoveDirectories();
   Task<> RemoveNow(std::vector<RequestId> ids);
