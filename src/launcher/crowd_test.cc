@@ -3,13 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/often.h"
 #include "launcher/cloud_fixture_for_test.h"
 
 namespace nodepool::launcher {
 namespace {
 
-constexpr int kFew = 200;
-constexpr int kMany = 2000;
+constexpr int kFew = testing::Often(200, 100);
+constexpr int kMany = testing::Often(2000, 600);
 constexpr const char* kUnlimited = "limits: {cores: -1, instances: -1, ram: -1}";
 
 struct Cost {
