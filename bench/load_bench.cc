@@ -23,6 +23,7 @@ struct Settings {
 
 void Main(Settings settings) {
   if (FindLoadMode(settings.load.mode)->is_limited) settings.site.max_servers = settings.quota;
+  settings.site.has_silent_host = settings.load.waiting > 0;
   LoadSite site(settings.site);
   Loop loop;
   SystemRandom random;

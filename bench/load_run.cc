@@ -19,10 +19,11 @@ Task<> LoadRun::Run() {
 }
 
 Task<> LoadRun::AwaitServing() {
+  std::size_t pool_count = settings_.waiting > 0 ? 2 : 1;
   while (true) {
     daemon_.AssertRunning();
     auto pools = co_await client_.GetChildren("/nodepool/components/pool");
-    if (pools && pools->names.size() == LoadSite::kPools) co_return;
+    if (pools && pools->names.size() == pool_count) co_return;
     co_await loop_.SleepFor(std::chrono::milliseconds(50));
   }
 }

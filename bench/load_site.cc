@@ -35,8 +35,18 @@ int FreePort() {
   return ntohs(address.sin_port);
 }
 
+// A pool that serves nobody.
+constexpr const char* kSilentHost = R"(
+  - name: nowhere
+    driver: static
+    pools:
+      - name: main
+        nodes: [{name: 127.0.0.1, connection-port: 1, labels: waiting}]
+)";
+
 // The labels and their clouds.
-std::string Clouds(int max_servers) {
+std::string Clouds(const LoadSiteOptions& options) {
+  std::string limit = options.max_servers < 0 ? "" : fmt::format("max-servers: {}", options.max_servers);
   return fmt::format(R"(
 webapp: {{listen_address: 127.0.0.1, port: 0}}
 labels:
@@ -54,14 +64,9 @@ providers:
     simulation:
       create-latency: 0.0
       delete-latency: 0.0
-      limits: {{cores: -1, instances: -1, ram: -1}}
-  - name: nowhere
-    driver: static
-    pools:
-      - name: main
-        nodes: [{{name: 127.0.0.1, connection-port: 1, labels: waiting}}]
+      limits: {{cores: -1, instances: -1, ram: -1}}{}
 )",
-                     max_servers < 0 ? "" : fmt::format("max-servers: {}", max_servers));
+                     limit, options.has_silent_host ? kSilentHost : "");
 }
 
 }  // namespace
@@ -81,7 +86,7 @@ LoadSite::LoadSite(const LoadSiteOptions& options) : directory_(MakeDirectory())
     address_ = server_->address();
   }
   std::string file = directory_ + "/nodepool.yaml";
-  std::ofstream(file) << Connection(options) << Clouds(options.max_servers);
+  std::ofstream(file) << Connection(options) << Clouds(options);
   std::vector<std::string> words{options.programs + "/nodepool-launcher", "-f", "-c", file};
   if (options.server == Server::kEmbedded) {
     words = {options.programs + "/nodepool", "standalone", "-c", file};

@@ -18,15 +18,14 @@ struct LoadSiteOptions {
   Server server = Server::kApache;
   bool tls = false;      // between the launcher and Apache ZooKeeper
   int max_servers = -1;  // of the pool; -1: no limit
+  bool has_silent_host =
+      false;  // the only one with the label `waiting`; the launcher keeps asking it for its key
 };
 
 // A launcher with a ZooKeeper server of its own and a cloud that boots at once; all of it is gone with this
-// object. Its pool offers the label `small`; nobody can serve the label `waiting`, whose only host does not
-// answer.
+// object. Its pool offers the label `small`.
 class LoadSite {
  public:
-  static constexpr int kPools = 2;
-
   explicit LoadSite(const LoadSiteOptions& options);
   ~LoadSite();
 
