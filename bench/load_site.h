@@ -18,8 +18,8 @@ struct LoadSiteOptions {
   Server server = Server::kApache;
   bool tls = false;      // between the launcher and Apache ZooKeeper
   int max_servers = -1;  // of the pool; -1: no limit
-  bool has_silent_host =
-      false;  // the only one with the label `waiting`; the launcher keeps asking it for its key
+  // The only one with the label `waiting`; the launcher asks it for its key again and again.
+  bool has_silent_host = false;
 };
 
 // A launcher with a ZooKeeper server of its own and a cloud that boots at once; all of it is gone with this
