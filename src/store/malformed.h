@@ -25,6 +25,8 @@ class MalformedRecords {
   // The record is readable again, or deleted.
   void Discard(const std::string& path) { reported_.erase(path); }
 
+  bool Contains(const std::string& path) const { return reported_.contains(path); }
+
   std::uint64_t count() const { return count_; }
 
  private:

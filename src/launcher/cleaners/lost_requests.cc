@@ -142,9 +142,11 @@ Task<> LostRequests::FreeNode(NodeId id, RequestId request) {
   logger_.About({"", request.value, id.value}).Debug("The node of a lost request is gone");
 }
 
-// The cache has shown a request that this launcher served; without it there, it is gone for good.
+// The cache has shown a request that this launcher served. If it does not any more, the request is gone for
+// good.
 void LostRequests::RemoveIfServed(const RequestId& id) {
-  if (served_.contains(id) && context_.requests.Find(id) == nullptr) RemoveDirectory(id);
+  bool is_there = context_.requests.Find(id) != nullptr || context_.requests.IsMalformed(id);
+  if (served_.contains(id) && !is_there) RemoveDirectory(id);
 }
 
 void LostRequests::RemoveDirectory(const RequestId& id) {

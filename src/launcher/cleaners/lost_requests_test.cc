@@ -62,6 +62,18 @@ TEST_F(LostRequestsTest, LockDirectoryIsRemovedWhenTheRequestWasGoneBeforeItsRun
   EXPECT_TRUE(Await([&] { return Children(kLocks).empty(); }, seconds(15)));
 }
 
+// D-06, D-08: its record is still there, though nobody can read it.
+TEST_F(LostRequestsTest, LockDirectoryOfAMalformedRequestStays) {
+  StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  Put("/nodepool/requests/" + id.value, "{");
+  time_.Advance(seconds(150));
+  EXPECT_THAT(Children(kLocks), Contains(id.value));
+  DeleteRequest(id);
+  EXPECT_TRUE(Await([&] { return Children(kLocks).empty(); }, seconds(150)));
+}
+
 TEST_F(LostRequestsTest, ARequestThatVanishesWhileItIsResetIsNoError) {
   RequestId id = LostRequest();
   std::string lock = std::string(kLocks) + "/" + id.value;

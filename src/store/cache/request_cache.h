@@ -8,6 +8,7 @@
 #include "base/listeners.h"
 #include "base/subscription.h"
 #include "store/malformed.h"
+#include "store/paths.h"
 #include "store/records.h"
 #include "zk/recipes/tree_cache.h"
 
@@ -34,6 +35,8 @@ class RequestCache : private zk::TreeCache::Listener {
   Subscription OnChange(Listener listener) const;
 
   const StoredRequest* Find(const RequestId& id) const;
+  // Whether its record is there, but cannot be read.
+  bool IsMalformed(const RequestId& id) const { return malformed_.Contains(paths::Request(id)); }
   const std::map<RequestId, StoredRequest>& all() const { return requests_; }
   const std::set<RequestId>& InState(RequestState state) const;
 
