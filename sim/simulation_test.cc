@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/log/logging.h"
+#include "base/testing/often.h"
 #include "sim/simulate.h"
 
 namespace nodepool::sim {
@@ -44,7 +45,7 @@ TEST(LauncherSimulation, SecondHalf) { ExpectGood({1 + SeedCount() / 2, SeedCoun
 
 // Otherwise failing seeds could not be analysed.
 TEST(LauncherSimulation, SeedReplaysExactly) {
-  for (std::uint64_t seed : {3, 4, 5, 6}) {
+  for (std::uint64_t seed = 3; seed < testing::Often(7, 4); ++seed) {
     std::ostringstream first, second;
     Narrate(seed, first);
     Narrate(seed, second);

@@ -78,7 +78,7 @@ TEST_F(MonthTest, EveryImageStaysUsable) {
   for (auto& host : hosts_) {
     host->runner.next_code = [&dice] { return dice.Below(5) == 0 ? 1 : 0; };
   }
-  for (int hour = 0; hour < testing::Often(30, 6) * 24; ++hour) {
+  for (int hour = 0; hour < testing::Often(30, 4) * 24; ++hour) {
     time_.Advance(std::chrono::seconds(dice.Below(3600)));
     Host& host = *hosts_[dice.Below(2)];
     switch (dice.Below(24)) {

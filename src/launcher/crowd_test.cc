@@ -9,8 +9,8 @@
 namespace nodepool::launcher {
 namespace {
 
-constexpr int kFew = testing::Often(200, 100);
-constexpr int kMany = testing::Often(2000, 600);
+constexpr int kFew = testing::Often(200, 40);
+constexpr int kMany = testing::Often(2000, 240);
 constexpr const char* kUnlimited = "limits: {cores: -1, instances: -1, ram: -1}";
 
 struct Cost {

@@ -15,7 +15,7 @@ using std::chrono::seconds;
 // 5000 and more take hours.
 int Uses() {
   const char* uses = std::getenv("NODEPOOL_STATIC_USES");
-  return uses == nullptr ? testing::Often(300, 60) : std::atoi(uses);
+  return uses == nullptr ? testing::Often(300, 20) : std::atoi(uses);
 }
 
 class SharedStaticHostsTest : public LauncherFixture {

@@ -1,5 +1,6 @@
 #include "launcher/leases/lease_keeper.h"
 
+#include "base/testing/often.h"
 #include "launcher/launcher_fixture_for_test.h"
 #include "launcher/leases/lease_deadlines.h"
 #include "model/decline_reasons.h"
@@ -336,7 +337,7 @@ TEST_F(LeaseKeeperTest, NothingIsLostInManyLivesOfTheKeeper) {
   auto start = [&] { running.push_back(&StartLauncher(fmt::format("np{}", started++))); };
   start();
   std::vector<LeaseId> open;
-  for (int step = 0; step < 200; ++step) {
+  for (int step = 0; step < testing::Often(200, 60); ++step) {
     std::uint64_t choice = dice.Below(10);
     if (choice < 5) {
       open.push_back(Lend({dice.Below(2) == 0 ? "small" : "large"}, 86'400));
