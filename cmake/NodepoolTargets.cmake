@@ -26,6 +26,11 @@ if(NODEPOOL_SANITIZE)
   target_compile_options(np_options INTERFACE -fsanitize=${NODEPOOL_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(np_options INTERFACE -fsanitize=${NODEPOOL_SANITIZE})
 endif()
+if(NODEPOOL_SANITIZE MATCHES "undefined")
+  # These two check each access to a member, which takes a fifth of the time to compile. A null pointer ends the
+  # program anyway, and buffers that are read as records of the kernel are aligned.
+  target_compile_options(np_options INTERFACE -fno-sanitize=null,alignment)
+endif()
 if(NODEPOOL_BUILD_FUZZERS)
   # Only what fuzzers explore reports its coverage: a test would take a quarter longer to compile.
   target_compile_options(np_options INTERFACE
