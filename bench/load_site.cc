@@ -1,15 +1,14 @@
 #include "bench/load_site.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+
+#include "base/testing/free_port.h"
 
 namespace nodepool::bench {
 namespace {
@@ -20,19 +19,6 @@ std::string MakeDirectory() {
   std::string name = (std::filesystem::temp_directory_path() / "nodepool-load-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary directory");
   return name;
-}
-
-int FreePort() {
-  int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  bool is_bound = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  close(fd);
-  if (!is_bound) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
 }
 
 // A pool that serves nobody.
@@ -74,7 +60,7 @@ providers:
 LoadSite::LoadSite(const LoadSiteOptions& options) : directory_(MakeDirectory()) {
   if (options.server == Server::kEmbedded) {
     if (options.tls) throw std::runtime_error("TLS is only for Apache ZooKeeper");
-    address_ = {std::string(kLoopback), FreePort()};
+    address_ = {std::string(kLoopback), testing::FreePort()};
   } else {
     testing::ZooKeeperServer::Options server;
     server.kind = testing::ZooKeeperServer::Kind::kApache;

@@ -4,6 +4,8 @@ Every server listens on loopback on a free port, stores its files in a folder gi
 by the caller, runs as the calling user and ends when the caller does.
 """
 import ctypes
+import errno
+import itertools
 import os
 import pathlib
 import pwd
@@ -17,12 +19,22 @@ LOOPBACK = "127.0.0.1"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("NODEPOOL_BIN", ROOT / "build/release/bin"))
 
+_ports = itertools.count(os.getpid() * 613)
+
 
 def free_port() -> int:
-    """A free port. The kernel does not assign the same port twice in a row."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return probe.getsockname()[1]
+    """A TCP port on which nothing listens. Another process could take it before the caller does. That is unlikely: it
+    is below those that the kernel assigns to connections, and each process begins somewhere else, by its id."""
+    while True:
+        port = 10_000 + next(_ports) % 20_000
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            else:
+                return port
 
 
 def wait_for(condition, what: str, seconds: float = 30.0, pause: float = 0.05):

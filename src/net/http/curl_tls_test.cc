@@ -9,6 +9,7 @@
 
 #include "async/run_to_end.h"
 #include "async/system_clock.h"
+#include "base/testing/free_port.h"
 #include "net/http/curl_fixture_for_test.h"
 #include "net/ssh/ssh_server_for_test.h"
 #include "net/tls_for_test.h"
@@ -159,7 +160,7 @@ class Http2Test : public CurlTlsTest {
     const std::string program = "/usr/sbin/nghttpd";
     if (!std::filesystem::exists(program)) GTEST_SKIP() << "package nghttp2-server is not installed";
     std::ofstream(files().Path("page.txt")) << "over HTTP/2";
-    port_ = FreePort();
+    port_ = testing::FreePort();
     pid_ = Spawn({program, "-a", "127.0.0.1", "--echo-upload", "-d", files().Path(""), std::to_string(port_),
                   files().Path("server.key"), files().Path("server.pem")});
     ASSERT_TRUE(IsUp());

@@ -8,6 +8,7 @@
 
 #include "async/task_group.h"
 #include "base/error.h"
+#include "base/testing/free_port.h"
 #include "net/ssh/ssh_server_for_test.h"
 
 namespace nodepool::net {
@@ -175,7 +176,7 @@ TEST_F(HostKeyScanTest, SlowServerIsWaitedFor) {
 }
 
 // NS-2, F-scan-timeout-connect
-TEST_F(HostKeyScanTest, RefusingPortTimesOut) { ExpectNoAnswer(FreePort()); }
+TEST_F(HostKeyScanTest, RefusingPortTimesOut) { ExpectNoAnswer(testing::FreePort()); }
 
 // NS-3, F-scan-timeout-ssh
 TEST_F(HostKeyScanTest, SilentServerTimesOut) {
@@ -218,7 +219,7 @@ TEST_F(HostKeyScanTest, WithoutKeysAnOpenPortIsEnough) {
   Listener listener(loop, "");
   EXPECT_EQ(Scan(listener.port(), false), Keys{});
   RunToEnd(loop, listener.Stop());
-  ExpectNoAnswer(FreePort(), false);
+  ExpectNoAnswer(testing::FreePort(), false);
 }
 
 TEST_F(HostKeyScanTest, UnknownNameTimesOut) {

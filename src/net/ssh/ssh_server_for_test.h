@@ -6,8 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -15,16 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/free_port.h"
+
 extern char** environ;
 
 namespace nodepool::net {
-
-// A port of the loopback address on which nothing listens at the moment.
-inline int FreePort() {
-  boost::asio::io_context context;
-  boost::asio::ip::tcp::acceptor acceptor(context, {boost::asio::ip::address_v4::loopback(), 0});
-  return acceptor.local_endpoint().port();
-}
 
 // A real sshd on the loopback address with new host keys; stopped by the destructor. Needs root, as
 // sshd does, for its privilege separation directory.
@@ -33,7 +26,7 @@ class SshServerForTest {
   // `key_types` as ssh-keygen names them with their length: "ed25519", "rsa-2048", "ecdsa-256" ...
   // Port 0 selects a free one.
   explicit SshServerForTest(const std::vector<std::string>& key_types, int port = 0)
-      : port_(port == 0 ? FreePort() : port) {
+      : port_(port == 0 ? testing::FreePort() : port) {
     std::string name = (std::filesystem::temp_directory_path() / "nodepool-sshd-XXXXXX").string();
     directory_ = ::mkdtemp(name.data());
     ::mkdir("/run/sshd", 0755);

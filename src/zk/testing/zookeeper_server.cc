@@ -19,6 +19,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/testing/free_port.h"
+
 namespace nodepool::testing {
 
 namespace {
@@ -26,23 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kStartTimeout{60};
-
-// A port on which nothing listens. It is bound and released, so two processes could get the same
-// one; the range outside the ephemeral ports that the process id selects makes that unlikely.
-int FreePort() {
-  static int next = 10'000 + static_cast<int>(getpid()) * 37 % 20'000;
-  for (int tries = 0; tries < 1000; ++tries) {
-    int port = next++;
-    int fd = socket(AF_INET6, SOCK_STREAM, 0);
-    sockaddr_in6 address{};
-    address.sin6_family = AF_INET6;
-    address.sin6_port = htons(static_cast<std::uint16_t>(port));
-    bool is_free = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-    close(fd);
-    if (is_free) return port;
-  }
-  throw std::runtime_error("no free port");
-}
 
 std::string MakeDirectory() {
   std::string name = (fs::temp_directory_path() / "nodepool-zookeeper-XXXXXX").string();
