@@ -72,9 +72,8 @@ endfunction()
 
 # Tests, and what only tests use, are compiled without optimisation and with a precompiled
 # header of their own: they need not be fast, but quick to build.
-set(NODEPOOL_TEST_OPTIONS $<$<CONFIG:RelWithDebInfo>:-O0> $<$<CONFIG:RelWithDebInfo>:-g0>)
-function(nodepool_is_test target)
-  target_compile_options(${target} PRIVATE ${NODEPOOL_TEST_OPTIONS})
+function(nodepool_mark_as_test target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0> $<$<CONFIG:RelWithDebInfo>:-g0>)
   set_target_properties(${target} PROPERTIES NODEPOOL_IS_TEST TRUE)
 endfunction()
 
@@ -82,7 +81,7 @@ function(nodepool_test_headers)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cc CONTENT "")
   add_library(np_test_headers OBJECT ${CMAKE_BINARY_DIR}/test_headers.cc)
   target_link_libraries(np_test_headers PRIVATE nodepool::base GTest::gmock)
-  nodepool_is_test(np_test_headers)
+  nodepool_mark_as_test(np_test_headers)
   get_target_property(headers np_base PRECOMPILE_HEADERS)
   target_precompile_headers(np_test_headers PRIVATE ${headers} <gmock/gmock.h> <gtest/gtest.h>)
 endfunction()
@@ -92,7 +91,7 @@ function(nodepool_build_quickly target)
     nodepool_test_headers()
   endif()
   target_precompile_headers(${target} REUSE_FROM np_test_headers)
-  nodepool_is_test(${target})
+  nodepool_mark_as_test(${target})
 endfunction()
 
 # nodepool_test(<name> SOURCES ... [DEPS ...] [LIBS ...]): one binary, registered
