@@ -12,6 +12,7 @@ pkg_check_modules(libssh REQUIRED IMPORTED_TARGET libssh)
 # Linked by name: their flags (-pthread) would keep the precompiled header from being used.
 pkg_check_modules(libzmq REQUIRED libzmq)
 pkg_check_modules(libargon2 REQUIRED libargon2)
+pkg_check_modules(libsodium REQUIRED libsodium)
 pkg_check_modules(re2 REQUIRED re2)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(libvirt REQUIRED libvirt)

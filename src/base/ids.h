@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "base/text_hash.h"
+
 namespace nodepool {
 
 // A string type that cannot be confused with another kind of string. Empty means "none".
@@ -45,16 +47,7 @@ struct PoolKey {
 
 template <class Tag>
 struct std::hash<nodepool::StrongId<Tag>> {
-  std::size_t operator()(const nodepool::StrongId<Tag>& id) const {
-    return std::hash<std::string>()(id.value);
-  }
-};
-
-template <>
-struct std::hash<nodepool::PoolKey> {
-  std::size_t operator()(const nodepool::PoolKey& key) const {
-    return std::hash<std::string>()(key.provider.value) * 31 + std::hash<std::string>()(key.pool.value);
-  }
+  std::size_t operator()(const nodepool::StrongId<Tag>& id) const { return nodepool::HashText(id.value); }
 };
 
 template <class Tag>

@@ -1,21 +1,40 @@
 #include "model/shared.h"
 
-#include <functional>
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <unordered_set>
 
+#include "base/text_hash.h"
 #include "model/resources.h"
 
 namespace nodepool {
 namespace {
 
-std::size_t HashOf(const std::string& text) { return std::hash<std::string>()(text); }
+std::size_t HashOf(const std::string& text) { return HashText(text); }
+
+std::uint64_t BitsOf(double amount) { return std::bit_cast<std::uint64_t>(amount); }
 
 std::size_t HashOf(const Resources& amounts) {
-  std::size_t hash = amounts.size();
-  for (const auto& [name, amount] : amounts) hash = hash * 31 + (HashOf(name) ^ std::hash<double>()(amount));
+  std::size_t hash = 0;
+  for (const auto& [name, amount] : amounts) {
+    const std::array<std::uint64_t, 3> parts = {hash, HashText(name), BitsOf(amount)};
+    hash = HashText({reinterpret_cast<const char*>(parts.data()), sizeof(parts)});
+  }
   return hash;
+}
+
+bool AreSame(const std::string& a, const std::string& b) { return a == b; }
+
+// Those that are not numbers are the same where their bits are.
+bool AreSame(const Resources& a, const Resources& b) {
+  return std::ranges::equal(a, b, [](const auto& one, const auto& other) {
+    return one.first == other.first && BitsOf(one.second) == BitsOf(other.second);
+  });
 }
 
 // All entries of a type. An entry's last user leaves under the mutex, so that those that are found have one.
@@ -58,10 +77,7 @@ class Entries {
     using is_transparent = void;
     static const auto& ValueOf(const auto& value) { return value; }
     static const auto& ValueOf(const std::unique_ptr<Entry>& entry) { return entry->value; }
-    bool operator()(const auto& a, const auto& b) const {
-      // The same one is found also where an amount is not a number.
-      return &ValueOf(a) == &ValueOf(b) || ValueOf(a) == ValueOf(b);
-    }
+    bool operator()(const auto& a, const auto& b) const { return AreSame(*ValueOf(a), *ValueOf(b)); }
   };
 
   std::mutex mutex_;

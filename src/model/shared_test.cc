@@ -47,7 +47,8 @@ TEST(SharedTest, EqualValuesAreOneInMemory) {
 TEST(SharedTest, AmountsThatAreNoNumbersAreFreed) {
   Resources amounts = {{"cores", std::numeric_limits<double>::quiet_NaN()}};
   Shared<Resources> first = amounts;
-  Shared<Resources> second = first;
+  Shared<Resources> second = amounts;
+  EXPECT_EQ(first, second) << "thousands of them would make look-ups long";
   first.reset();
   EXPECT_EQ(second->size(), 1u);
   second.reset();

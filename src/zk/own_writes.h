@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/listeners.h"
 #include "base/subscription.h"
+#include "base/text_hash.h"
 #include "zk/types.h"
 
 namespace nodepool::zk {
@@ -40,11 +40,8 @@ class OwnWrites {
   Sets Begin(const std::vector<Op>& ops) const;
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
   struct State {
-    std::unordered_map<std::string, int, Hash, std::equal_to<>> under_way;  // count by target
+    TextMap<int> under_way;  // count by target
     Listeners<const std::string&, const std::string&, const NodeData*> listeners;
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();

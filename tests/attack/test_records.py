@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from alike import alike
 from bounds import scaled
 from services import wait_for
 from web_client import get
@@ -73,4 +74,29 @@ def test_what_is_no_record(site, launcher, measured):
                      b'{"a":' * 100_000, b"\x00" * 900_000):
             tree.add_raw_request(data)
             tree.add_raw_node(data)
+        assert serves(site, launcher)
+
+
+def test_texts_alike(site, launcher, measured):
+    """In fields that thousands of nodes have in common."""
+    tree = site.observer()
+    fields = ["az", "cloud", "comment", "connection_type", "hold_job", "image_id", "python_path", "region", "shell_type",
+              "tenant_name", "requestor", "username"]
+    texts = alike(scaled(20_000, 40_000))
+    with measured("texts made to hash alike", launcher):
+        for first in range(0, len(texts), len(fields)):
+            tree.add_node(state="hold", provider="elsewhere", **dict(zip(fields, texts[first:])))
+        assert serves(site, launcher)
+
+
+def test_names_alike(site, launcher, measured):
+    tree = site.observer()
+    names = alike(scaled(20_000, 40_000))
+    tree.zk.ensure_path("/nodepool/nodes")
+    with measured("names made to hash alike", launcher):
+        for first in range(0, len(names), 500):
+            transaction = tree.zk.transaction()
+            for name in names[first:first + 500]:
+                transaction.create(f"/nodepool/nodes/{name}", b"{}")
+            assert transaction.commit()[-1] == f"/nodepool/nodes/{names[first + 499]}"
         assert serves(site, launcher)

@@ -86,7 +86,7 @@ def test_what_they_say_of_themselves(packages):
     control = run("dpkg-deb", "-f", packages["nodepool"])
     depends = re.search(r"^Depends: (.*)$", control, re.M)[1]
     for library in ("libc6", "libstdc++6", "libboost-json1.81.0", "libcurl4", "libssl3", "libsqlite3-0", "libyaml-cpp0.7", "libzmq5",
-                    "libre2-9", "libargon2-1", "adduser"):
+                    "libre2-9", "libargon2-1", "libsodium23", "adduser"):
         assert re.search(rf"(?:^|, ){re.escape(library)}\b", depends), f"{library} in {depends}"
     assert "-dev" not in depends
     scripts = run("dpkg-deb", "-I", packages["nodepool"])

@@ -8,7 +8,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 
 #include "base/log/journal.h"
 #include "base/log/log_setup.h"
@@ -81,7 +80,7 @@ struct Logger::Source {
 // the blocking pools, hence the one lock of the program.
 struct Registry {
   std::mutex mutex;
-  std::unordered_map<std::string, std::shared_ptr<Logger::Source>> sources;
+  std::map<std::string, std::shared_ptr<Logger::Source>> sources;
   std::map<std::string, Rule> rules;
   std::vector<Capture*> captures;
 

@@ -16,6 +16,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "base/text_hash.h"
 #include "config/yaml/scalar.h"
 
 namespace nodepool::config {
@@ -136,7 +137,7 @@ class Builder : public YAML::EventHandler {
   // The entries of a mapping; a repeated key keeps its place and gets the new value.
   struct Entries {
     Value::Map map;
-    std::unordered_map<std::string, std::size_t> index;
+    TextMap<std::size_t> index;
 
     void Set(const std::string& key, const Value& value) {
       auto [at, is_new] = index.try_emplace(key, map.size());

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <unordered_set>
 
 #include "async/attempt.h"
+#include "driver/cloud/external_ids.h"
 
 namespace nodepool::driver::cloud {
 
@@ -43,7 +43,7 @@ Task<std::vector<AnnouncedEnd>> Adapter::AnnouncedEnds(std::vector<boost::json::
 
 Task<std::vector<boost::json::value>> Adapter::NotListed(std::vector<boost::json::value> ids) {
   std::vector<Instance> instances = co_await ListInstances();
-  std::unordered_set<boost::json::value> listed;  // a cloud may have thousands
+  ExternalIds listed;  // a cloud may have thousands
   for (const Instance& instance : instances) listed.insert(instance.external_id);
   std::erase_if(ids, [&listed](const boost::json::value& id) { return listed.contains(id); });
   co_return ids;

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
-#include <unordered_set>
 
 #include "async/attempt.h"
 #include "async/deadline.h"
 #include "base/request_id.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
+#include "driver/cloud/external_ids.h"
 #include "driver/cloud/launch_comment.h"
 #include "driver/free_node.h"
 #include "driver/records_environment.h"
@@ -92,7 +92,7 @@ Task<MissingMachines::Machines> MissingMachines::Missing(Machines candidates) {
   SteadyTime deadline = environment_.loop.SteadyNow() + kListLimit;
   std::vector<boost::json::value> missing = co_await WithDeadline(
       environment_.loop, deadline, "looking for missing machines", adapter_.MissingMachines(std::move(ids)));
-  std::unordered_set<boost::json::value> gone(missing.begin(), missing.end());
+  ExternalIds gone(missing.begin(), missing.end());
   std::erase_if(candidates, [&gone](const auto& candidate) { return !gone.contains(candidate.second); });
   co_return candidates;
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
-#include <functional>
 
+#include "base/text_hash.h"
 #include "web/live/entries.h"
 
 namespace nodepool::web {
@@ -170,7 +170,7 @@ void RecordEvents::CompareWaits() {
   for (RequestState state : {RequestState::kRequested, RequestState::kPending}) {
     for (const RequestId& id : records.requests.InState(state)) {
       if (now.size() >= kMaxWaits) break;
-      std::size_t hash = std::hash<std::string>()(RequestEntry(launcher_, id).value_or(""));
+      std::size_t hash = HashText(RequestEntry(launcher_, id).value_or(""));
       now.emplace(id, hash);
       auto known = waits_.find(id);
       if (known == waits_.end() || known->second != hash) requests_.insert(id);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "async/attempt.h"
 #include "async/backoff.h"
@@ -12,6 +10,7 @@
 #include "base/log/logging.h"
 #include "base/random.h"
 #include "base/scope_exit.h"
+#include "base/text_hash.h"
 
 namespace nodepool::zk {
 namespace {
@@ -152,12 +151,12 @@ struct TreeCache::Impl {
   std::uint64_t last_number = 0;
   std::deque<ItemPtr> line;
   std::deque<Job> jobs;
-  std::vector<Awaited> awaited;                  // seldom more than one: events and answers come in pairs
-  std::unordered_map<std::string, Known> known;  // by the path below the root
-  std::unordered_map<std::string, Reads> reads;
+  std::vector<Awaited> awaited;  // seldom more than one: events and answers come in pairs
+  TextMap<Known> known;          // by the path below the root
+  TextMap<Reads> reads;
   // Paths of which only existence matters, and that an event reported during the walk: a
   // listing that was answered before the event but handled after it must not contradict it.
-  std::unordered_set<std::string> decided;
+  TextSet decided;
 };
 
 Task<> TreeCache::Impl::Run() {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/subscription.h"
+#include "base/text_hash.h"
 #include "zk/client.h"
 #include "zk/wire/protocol.h"
 
@@ -41,9 +41,9 @@ class WatchTable : public std::enable_shared_from_this<WatchTable> {
     Watcher watcher;
     bool is_active = true;
   };
-  using OneShots = std::unordered_map<std::string, std::vector<Watcher>>;
+  using OneShots = TextMap<std::vector<Watcher>>;
   // Shared so that a watcher may end its own registration while it runs.
-  using Lasting = std::unordered_map<std::string, std::list<std::shared_ptr<Entry>>>;
+  using Lasting = TextMap<std::list<std::shared_ptr<Entry>>>;
 
   static void Take(OneShots& from, const std::string& path, std::vector<Watcher>& into);
   void NotifyLasting(const Lasting& watches, const std::string& path, const WatchEvent& event);

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <deque>
+#include <set>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 #include "async/loop.h"
@@ -22,7 +22,7 @@ class RecentInstances {
 
   Loop& loop_;
   std::deque<std::pair<SteadyTime, std::string>> in_order_;
-  std::unordered_set<std::string> ids_;
+  std::set<std::string> ids_;
 };
 
 }  // namespace nodepool::drivers::aws
