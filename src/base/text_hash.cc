@@ -21,8 +21,8 @@ std::size_t HashText(std::string_view text) {
   std::uint64_t hash = 0;
   static_assert(sizeof(hash) == crypto_shorthash_BYTES);
   static const unsigned char* const key = Key();
-  crypto_shorthash(reinterpret_cast<unsigned char*>(&hash), reinterpret_cast<const unsigned char*>(text.data()),
-                   text.size(), key);
+  crypto_shorthash(reinterpret_cast<unsigned char*>(&hash),
+                   reinterpret_cast<const unsigned char*>(text.data()), text.size(), key);
   return hash;
 }
 

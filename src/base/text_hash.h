@@ -9,8 +9,8 @@
 
 namespace nodepool {
 
-// SipHash-2-4 of a text, with a key that only this process knows. Nobody outside can choose texts that collide,
-// with which a look-up in a hash table would take as long as the table is.
+// SipHash-2-4 of a text, with a key that only this process knows. Nobody outside can choose texts that
+// collide, with which a look-up in a hash table would take as long as the table is.
 std::size_t HashText(std::string_view text);
 
 struct TextHash {

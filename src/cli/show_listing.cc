@@ -135,7 +135,8 @@ std::vector<Subscription> Tree::TellOfChanges(Event& changed) {
       [&](const RequestId&, const store::StoredRequest*, const store::StoredRequest*) { changed.Set(); }));
   registrations.push_back(images_.OnChange([&](const ImageName&) { changed.Set(); }));
   registrations.push_back(jobs_.OnRule([&](const JobId&, const store::StoredJobRule*) { changed.Set(); }));
-  registrations.push_back(components_.OnChange([&] { changed.Set(); }));
+  registrations.push_back(
+      components_.OnChange([&](const std::string&, const Component*, const Component*) { changed.Set(); }));
   registrations.push_back(pauses_.OnChange(
       [&](const ProviderName&, const ProviderPause*, const ProviderPause*) { changed.Set(); }));
   return registrations;

@@ -1,6 +1,7 @@
 #include "launcher/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "async/attempt.h"
 
@@ -67,12 +68,12 @@ void Scheduler::Start() {
       }));
   subscriptions_.push_back(context_.ledger.OnCapacityChange([this] { Wake(); }));
   subscriptions_.push_back(context_.images.OnChange([this](const ImageName&) { Wake(); }));
-  subscriptions_.push_back(context_.registry.OnChange([this] {
-    RebuildRegistry();
-    Wake();
-  }));
+  subscriptions_.push_back(
+      context_.registry.OnChange([this](const std::string&, const Component*, const Component*) {
+        is_registry_old_ = true;
+        Wake();
+      }));
   for (const auto& [id, request] : context_.requests.all()) RequestChanged(id, &request);
-  RebuildRegistry();
   tasks_.Spawn("assign requests", deciding_.Run());
 }
 
@@ -148,16 +149,20 @@ bool Scheduler::IsReady() {
 }
 
 SteadyTime Scheduler::Decide() {
-  // Changes of the connection and the registry wake it.
-  if (!IsReady()) return SteadyTime::max();
   SteadyTime begun = context_.loop.SteadyNow();
   if (begun < next_decision_) return next_decision_;
-  for (PoolWorker* pool : pools_) pool->CapacityChanged();
-  plan_ = sched::Assign(TakeSnapshot());
+  if (std::exchange(is_registry_old_, false)) RebuildRegistry();
+  // Changes of the connection and the registry wake it.
+  bool is_ready = IsReady();
+  if (is_ready) {
+    for (PoolWorker* pool : pools_) pool->CapacityChanged();
+    plan_ = sched::Assign(TakeSnapshot());
+  }
   SteadyTime decided = context_.loop.SteadyNow();
   Duration taken = decided - begun;
   if (taken >= kLongDecision)
     next_decision_ = decided + std::min(kPausePerDecision * taken, kMaxDecisionPause);
+  if (!is_ready) return SteadyTime::max();
   for (const auto& acceptance : plan_.accept) CarryOut(acceptance);
   for (const auto& declination : plan_.decline) CarryOut(declination);
   SteadyTime now = context_.loop.SteadyNow();

@@ -64,7 +64,8 @@ class Scheduler {
   ClusterView& cluster_;
   std::function<void(const RequestId&)> served_;
   sched::Plan plan_;
-  SteadyTime next_decision_{};  // not before
+  SteadyTime next_decision_{};   // not before
+  bool is_registry_old_ = true;  // something has registered, changed or left since it was built
   WaitLog wait_log_;
   // Requests whose decision is being carried out, with the version it is based on.
   std::map<RequestId, std::int64_t> under_way_;

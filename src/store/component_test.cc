@@ -82,6 +82,28 @@ TEST_F(ComponentTest, AChangeTakenBackIsWrittenWhenTheFirstOneLostItsAnswer) {
   EXPECT_FALSE(registry.all().at("pool/np010000000000").is_paused);
 }
 
+TEST_F(ComponentTest, AChangeIsReportedWithWhatWasBefore) {
+  std::vector<std::string> changes;
+  Subscription watch =
+      registry.OnChange([&](const std::string& path, const Component* before, const Component* after) {
+        auto count = [](const Component* c) {
+          return c == nullptr ? -1 : static_cast<int>(c->supported_labels.size());
+        };
+        changes.push_back(fmt::format("{}: {} -> {}", path, count(before), count(after)));
+      });
+  w.Run(entry.Register());
+  Component changed = Pool();
+  changed.supported_labels.emplace_back("large");
+  entry.Update(changed);
+  Settle();
+  w.Put("/nodepool/components/pool/np010000000000", "{");
+  Settle();
+  w.Run(entry.Unregister());
+  Settle();
+  EXPECT_EQ(changes, (std::vector<std::string>{"pool/np010000000000: -1 -> 1", "pool/np010000000000: 1 -> 2",
+                                               "pool/np010000000000: 2 -> -1"}));
+}
+
 // coordination.17.4
 TEST_F(ComponentTest, UnregisteringDeletesTheEntry) {
   w.Run(entry.Register());

@@ -89,14 +89,51 @@ def test_texts_alike(site, launcher, measured):
         assert serves(site, launcher)
 
 
+def create_all(tree, folder: str, names: list[str], data: bytes):
+    tree.zk.ensure_path(folder)
+    for first in range(0, len(names), 500):
+        transaction = tree.zk.transaction()
+        for name in names[first:first + 500]:
+            transaction.create(f"{folder}/{name}", data)
+        last = transaction.commit()[-1]
+        assert not isinstance(last, Exception), last
+
+
 def test_names_alike(site, launcher, measured):
     tree = site.observer()
     names = alike(scaled(20_000, 40_000))
-    tree.zk.ensure_path("/nodepool/nodes")
     with measured("names made to hash alike", launcher):
-        for first in range(0, len(names), 500):
-            transaction = tree.zk.transaction()
-            for name in names[first:first + 500]:
-                transaction.create(f"/nodepool/nodes/{name}", b"{}")
-            assert transaction.commit()[-1] == f"/nodepool/nodes/{names[first + 499]}"
+        create_all(tree, "/nodepool/nodes", names, b"{}")
+        assert serves(site, launcher)
+
+
+BUILD = {"state": "ready", "state_time": 1, "builder": "b", "builder_id": "x", "formats": "raw"}
+UPLOAD = {"state": "ready", "state_time": 1, "external_name": "x", "external_id": "y"}
+POOL = {"id": "p", "supported_labels": ["small"], "priority": 100, "provider_name": "p", "hostname": "h"}
+RULE = {"name": "job", "hold_on_failure": 1}
+CONTENDER = "{:032x}__lock__{:010}"
+MANY = {
+    "contenders for a node": ("nodes/0000000000/lock", CONTENDER, None),
+    "contenders for a request": ("requests-lock/900-0000000000", CONTENDER, None),
+    "locks of requests": ("requests-lock", "200-{:010}", None),
+    "components": ("components/pool", "c{:010}", POOL),
+    "builds of an image": ("images/i/builds", "{:032x}", BUILD),
+    "uploads of a build": ("images/i/builds/" + 32 * "0" + "/providers/fake-cloud/images", "{:010}", UPLOAD),
+    "images": ("images", "i{}", None),
+    "rules about jobs": ("jobs", "{:010}", RULE),
+    "notes to hold nodes": ("jobs/holds", "{:010}", {"hold_job": "job", "comment": "c"}),
+    "paused providers": ("paused-providers", "p{}", {"reason": "r"}),
+    "leases": ("leases", "{:032x}", {"state": "waiting", "client": "c", "labels": ["small"], "lease_seconds": 300}),
+}
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_many_of_a_kind(kind, site, launcher, measured):
+    """The work for each does not grow with their number."""
+    folder, name, record = MANY[kind]
+    tree = site.observer()
+    tree.add_node(state="hold", provider="elsewhere")
+    data = b"" if record is None else json.dumps(record).encode()
+    with measured(f"many {kind}", launcher):
+        create_all(tree, f"/nodepool/{folder}", [name.format(i, i) for i in range(scaled(10_000, 20_000))], data)
         assert serves(site, launcher)

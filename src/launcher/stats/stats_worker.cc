@@ -38,7 +38,8 @@ void StatsWorker::Start() {
       [this](const RequestId&, const store::StoredRequest* before, const store::StoredRequest* after) {
         counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
       }));
-  subscriptions_.push_back(context_.registry.OnChange([this] { cluster_report_.Wake(); }));
+  subscriptions_.push_back(context_.registry.OnChange(
+      [this](const std::string&, const Component*, const Component*) { cluster_report_.Wake(); }));
   tasks_.Spawn("local statistics", local_report_.Run());
   if (context_.metrics.pushed() != nullptr) {
     tasks_.Spawn("stand for statistics reporter", Compete());
@@ -80,11 +81,14 @@ SteadyTime StatsWorker::ReportClusterIfChanged() {
   if (now < next_cluster_report_) return next_cluster_report_;
   if (!context_.caches.SyncedOrWake(cluster_report_)) return SteadyTime::max();
   metrics::GaugeReport report = [this](metrics::Sink& to) { ReportCluster(to); };
-  if (nodes_changed_ || cluster_gauges_.LacksAny(report)) {
-    nodes_changed_ = false;
-    next_cluster_report_ = now + kReportPause;
-    cluster_gauges_.Report(*context_.metrics.pushed(), report);
+  if (!nodes_changed_) {
+    if (now < next_comparison_) return next_comparison_;
+    next_comparison_ = now + kReportPause;
+    if (!cluster_gauges_.LacksAny(report)) return SteadyTime::max();
   }
+  nodes_changed_ = false;
+  next_cluster_report_ = now + kReportPause;
+  cluster_gauges_.Report(*context_.metrics.pushed(), report);
   return SteadyTime::max();
 }
 

@@ -47,6 +47,7 @@ class StatsWorker {
   NodeCounts counts_;
   bool nodes_changed_ = false;              // not only what pools offer
   SteadyTime next_cluster_report_{};        // not before this
+  SteadyTime next_comparison_{};            // of the gauges with what was reported, likewise
   metrics::RepeatedGauges cluster_gauges_;  // as reported in this term
   metrics::RepeatedGauges local_gauges_;
   WakeLoop cluster_report_;

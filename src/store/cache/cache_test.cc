@@ -218,6 +218,34 @@ TEST(NodeCache, KnowsContendersOfANodeWhoseRecordCannotBeReadMeanwhile) {
   EXPECT_EQ(following.cache.Find(id)->contenders.size(), 1u);
 }
 
+TEST(NodeCache, OfManyContendersOnlyTheFirstAndTheLastAreReported) {
+  World w;
+  w.Put("/nodepool/nodes", "");
+  Following<NodeCache> following(w);
+  NodeId id(Id(0));
+  std::string path = "/nodepool/nodes/" + id.str();
+  w.Put(path, ToJson(InitNode()));
+  w.Put(path + "/lock", "");
+  auto settle = [&] { w.time.Advance(std::chrono::milliseconds(1)); };
+  settle();
+  std::vector<std::string> changes;
+  Subscription watch = following.cache.OnChange([&](const NodeId&, const auto* before, const auto* after) {
+    auto text = [](const StoredNode& node) { return node.is_locked() ? "locked" : "free"; };
+    changes.push_back(fmt::format("{} -> {}", text(*before), text(*after)));
+    EXPECT_LE(before->contenders.size(), 1u);
+  });
+  auto contender = [&](int number) { return path + fmt::format("/lock/x__lock__{:010}", number); };
+  for (int i = 0; i < 3; ++i) w.Put(contender(i), "");
+  settle();
+  EXPECT_EQ(changes, std::vector<std::string>{"free -> locked"});
+  w.Put(path, ToJson(InitNode()));
+  settle();
+  EXPECT_EQ(following.cache.Find(id)->contenders.size(), 3u) << "a change of the record keeps them";
+  for (int i = 0; i < 3; ++i) w.Erase(contender(i));
+  settle();
+  EXPECT_EQ(changes, (std::vector<std::string>{"free -> locked", "locked -> locked", "locked -> free"}));
+}
+
 // D-08, coordination.17.22
 TEST(NodeCache, MalformedRecordsAreReportedOncePerVersionAndSkipped) {
   World w;
@@ -362,6 +390,40 @@ TEST(ImageCache, FindsTheNewestReadyUpload) {
   w.Put(builds + "a", "");
   w.time.Advance(std::chrono::milliseconds(1));
   EXPECT_EQ(following.cache.builds().size(), 1u);
+}
+
+TEST(ImageCache, ReportsWhatBuildsAndUploadsWere) {
+  World w;
+  Following<ImageCache> following(w);
+  std::vector<std::string> changes;
+  auto note = [&changes](const auto* before, const auto* after) {
+    auto text = [](const auto* stored) {
+      return stored == nullptr ? "none" : ToString(*stored->record.state);
+    };
+    changes.push_back(fmt::format("{}: {} -> {}", (before != nullptr ? before : after)->id.str(),
+                                  text(before), text(after)));
+  };
+  Subscription builds = following.cache.OnBuild(note);
+  Subscription uploads = following.cache.OnUpload(note);
+  const std::string build = "/nodepool/images/deb12/builds/b";
+  const std::string upload = build + "/providers/east/images/0000000001";
+  auto put = [&](const std::string& path, const std::string& data) {
+    w.Put(path, data);
+    w.time.Advance(std::chrono::milliseconds(1));
+  };
+  put(build, R"({"state": "building", "state_time": 1})");
+  put(build, R"({"state": "ready", "state_time": 2})");
+  put(upload, R"({"state": "uploading", "state_time": 3})");
+  put(upload, R"({"state": "ready", "state_time": 4})");
+  put(upload, "{");
+  put(upload, "{{");
+  put(build, "");
+  EXPECT_EQ(changes, (std::vector<std::string>{"deb12-b: none -> building", "deb12-b: building -> ready",
+                                               "deb12-b in east: 0000000001: none -> uploading",
+                                               "deb12-b in east: 0000000001: uploading -> ready",
+                                               "deb12-b in east: 0000000001: ready -> none",
+                                               "deb12-b: ready -> none"}));
+  EXPECT_EQ(following.cache.NewestReadyUpload(ImageName("deb12"), ProviderName("east")), nullptr);
 }
 
 }  // namespace

@@ -67,25 +67,28 @@ zk::TreeCache::Interest ComponentRegistry::InterestIn(std::string_view path) con
 void ComponentRegistry::OnNode(const std::string& path, const zk::NodeData& node) {
   std::optional<ComponentKind> kind = paths::ParseComponent(path);
   if (!kind) return;
-  std::string name = paths::Below(paths::kComponents, path);
   Expected<Component> component = ParseComponent(*kind, node.data);
   if (component) {
     malformed_.Discard(path);
-    components_[name] = std::move(*component);
+    Replace(path, std::move(*component));
   } else {
     malformed_.Report(path, node.stat, component.error().message());
-    components_.erase(name);
+    Replace(path, std::nullopt);
   }
-  listeners_.Notify();
 }
 
 void ComponentRegistry::OnGone(const std::string& path) {
   if (!paths::ParseComponent(path)) return;
   malformed_.Discard(path);
-  components_.erase(paths::Below(paths::kComponents, path));
-  listeners_.Notify();
+  Replace(path, std::nullopt);
 }
 
-void ComponentRegistry::OnSynced() { listeners_.Notify(); }
+void ComponentRegistry::Replace(const std::string& path, std::optional<Component> after) {
+  std::string name = paths::Below(paths::kComponents, path);
+  std::optional<Component> before;
+  if (auto known = components_.extract(name)) before = std::move(known.mapped());
+  const Component* now = after ? &components_.emplace(name, std::move(*after)).first->second : nullptr;
+  if (before || now != nullptr) listeners_.Notify(name, before ? &*before : nullptr, now);
+}
 
 }  // namespace nodepool::store

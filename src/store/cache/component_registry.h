@@ -18,7 +18,10 @@ namespace nodepool::store {
 // Every process that registered itself under /nodepool/components (coordination.md 8).
 class ComponentRegistry : private zk::TreeCache::Listener {
  public:
-  using Listener = std::function<void()>;  // the set or a record changed
+  // `before` or `after` is null for a component that appeared or vanished; its path is as in all(). Called on
+  // the loop's thread; the pointers are valid during the call.
+  using Listener =
+      std::function<void(const std::string& path, const Component* before, const Component* after)>;
 
   ComponentRegistry(Loop& loop, zk::Client& client);
   ~ComponentRegistry() override;
@@ -49,13 +52,15 @@ class ComponentRegistry : private zk::TreeCache::Listener {
   zk::TreeCache::Interest InterestIn(std::string_view path) const override;
   void OnNode(const std::string& path, const zk::NodeData& node) override;
   void OnGone(const std::string& path) override;
-  void OnSynced() override;
+  void OnSynced() override {}
+
+  void Replace(const std::string& path, std::optional<Component> after);
 
   Loop& loop_;
   zk::Client& client_;
   std::map<std::string, Component> components_;
   MalformedRecords malformed_;
-  Listeners<> listeners_;
+  Listeners<const std::string&, const Component*, const Component*> listeners_;
   zk::TreeCache tree_;
 };
 

@@ -28,14 +28,18 @@ ImageCache::~ImageCache() = default;
 
 Subscription ImageCache::OnChange(Listener listener) const { return listeners_.Add(std::move(listener)); }
 
+Subscription ImageCache::OnBuild(BuildListener listener) const {
+  return build_listeners_.Add(std::move(listener));
+}
+
+Subscription ImageCache::OnUpload(UploadListener listener) const {
+  return upload_listeners_.Add(std::move(listener));
+}
+
 const StoredUpload* ImageCache::NewestReadyUpload(const ImageName& image,
                                                   const ProviderName& provider) const {
-  const StoredUpload* newest = nullptr;
-  for (const UploadKey& key : FindOrEmpty(ready_uploads_, std::pair(image, provider))) {
-    const StoredUpload& upload = uploads_.at(key);
-    if (newest == nullptr || upload.record.state_time >= newest->record.state_time) newest = &upload;
-  }
-  return newest;
+  const auto& ready = FindOrEmpty(ready_uploads_, std::pair(image, provider));
+  return ready.empty() ? nullptr : &uploads_.at(ready.rbegin()->second);
 }
 
 const std::set<BuildKey>& ImageCache::BuildsIn(const ProviderName& provider) const {
@@ -85,14 +89,14 @@ void ImageCache::OnNode(const std::string& path, const zk::NodeData& node) {
       uploading_[{place.key.build, place.key.provider}].insert(place.contender);
       break;
     case Part::kBuild:
-      OnBuild(place.key.build, path, node);
+      ReadBuild(place.key.build, path, node);
       break;
     case Part::kProvider:
       builds_in_[place.key.provider].insert(place.key.build);
       if (node.stat.version > 0) upload_retries_[{place.key.build, place.key.provider}] = node.stat.version;
       break;
     case Part::kUpload:
-      OnUpload(place.key, path, node);
+      ReadUpload(place.key, path, node);
       break;
     case Part::kOther:
       return;
@@ -120,15 +124,15 @@ void ImageCache::OnGone(const std::string& path) {
       Withdraw(uploading_, std::pair(place.key.build, place.key.provider), place.contender);
       break;
     case Part::kBuild:
-      builds_.erase(place.key.build);
       empty_builds_.erase(place.key.build);
+      Replace(place.key.build, std::nullopt);
       break;
     case Part::kProvider:
       Withdraw(builds_in_, place.key.provider, place.key.build);
       upload_retries_.erase({place.key.build, place.key.provider});
       break;
     case Part::kUpload:
-      RemoveUpload(place.key);
+      Replace(place.key, std::nullopt);
       break;
     case Part::kOther:
       return;
@@ -137,37 +141,47 @@ void ImageCache::OnGone(const std::string& path) {
   listeners_.Notify(image);
 }
 
-void ImageCache::OnBuild(const BuildKey& key, const std::string& path, const zk::NodeData& node) {
-  builds_.erase(key);
+void ImageCache::ReadBuild(const BuildKey& key, const std::string& path, const zk::NodeData& node) {
   empty_builds_.erase(key);
   if (node.data.empty()) {
     empty_builds_[key] = RevisionOf(node.stat).created;
-    return;
+    return Replace(key, std::nullopt);
   }
   Expected<ImageBuild> build = ParseImageBuild(node.data, loop_.Now());
   if (!build) {
     malformed_.Report(path, node.stat, build.error().message());
-    return;
+    return Replace(key, std::nullopt);
   }
   malformed_.Discard(path);
-  builds_.emplace(key, StoredBuild{key, std::move(*build), RevisionOf(node.stat)});
+  Replace(key, StoredBuild{key, std::move(*build), RevisionOf(node.stat)});
 }
 
-void ImageCache::OnUpload(const UploadKey& key, const std::string& path, const zk::NodeData& node) {
-  RemoveUpload(key);
+void ImageCache::ReadUpload(const UploadKey& key, const std::string& path, const zk::NodeData& node) {
   Expected<ImageUpload> upload = ParseImageUpload(node.data, loop_.Now());
   if (!upload) {
     malformed_.Report(path, node.stat, upload.error().message());
-    return;
+    return Replace(key, std::nullopt);
   }
   malformed_.Discard(path);
-  if (upload->state == ImageState::kReady) ready_uploads_[{key.build.image, key.provider}].insert(key);
-  uploads_.emplace(key, StoredUpload{key, std::move(*upload), RevisionOf(node.stat)});
+  Replace(key, StoredUpload{key, std::move(*upload), RevisionOf(node.stat)});
 }
 
-void ImageCache::RemoveUpload(const UploadKey& key) {
-  uploads_.erase(key);
-  Withdraw(ready_uploads_, std::pair(key.build.image, key.provider), key);
+void ImageCache::Replace(const BuildKey& key, std::optional<StoredBuild> after) {
+  auto before = builds_.extract(key);
+  const StoredBuild* now = after ? &builds_.emplace(key, std::move(*after)).first->second : nullptr;
+  if (before || now != nullptr) build_listeners_.Notify(before ? &before.mapped() : nullptr, now);
+}
+
+void ImageCache::Replace(const UploadKey& key, std::optional<StoredUpload> after) {
+  const std::pair place(key.build.image, key.provider);
+  auto before = uploads_.extract(key);
+  if (before) Withdraw(ready_uploads_, place, std::pair(before.mapped().record.state_time, key));
+  const StoredUpload* now = nullptr;
+  if (after) {
+    now = &uploads_.emplace(key, std::move(*after)).first->second;
+    if (now->record.state == ImageState::kReady) ready_uploads_[place].emplace(now->record.state_time, key);
+  }
+  if (before || now != nullptr) upload_listeners_.Notify(before ? &before.mapped() : nullptr, now);
 }
 
 }  // namespace nodepool::store

@@ -2,7 +2,9 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/listeners.h"
 #include "base/subscription.h"
@@ -16,6 +18,10 @@ namespace nodepool::store {
 class ImageCache : private zk::TreeCache::Listener {
  public:
   using Listener = std::function<void(const ImageName&)>;  // something about this image changed
+  // `before` or `after` is null for a record that appeared or vanished. The pointers are valid during the
+  // call.
+  using BuildListener = std::function<void(const StoredBuild* before, const StoredBuild* after)>;
+  using UploadListener = std::function<void(const StoredUpload* before, const StoredUpload* after)>;
 
   ImageCache(Loop& loop, zk::Client& client);
   ~ImageCache() override;
@@ -28,6 +34,8 @@ class ImageCache : private zk::TreeCache::Listener {
   Task<> CatchUp() { return tree_.CatchUp(); }
 
   Subscription OnChange(Listener listener) const;
+  Subscription OnBuild(BuildListener listener) const;
+  Subscription OnUpload(UploadListener listener) const;
 
   const std::map<BuildKey, StoredBuild>& builds() const { return builds_; }
   const std::map<UploadKey, StoredUpload>& uploads() const { return uploads_; }
@@ -61,16 +69,18 @@ class ImageCache : private zk::TreeCache::Listener {
   void OnGone(const std::string& path) override;
   void OnSynced() override {}
 
-  void OnBuild(const BuildKey& key, const std::string& path, const zk::NodeData& node);
-  void OnUpload(const UploadKey& key, const std::string& path, const zk::NodeData& node);
-  void RemoveUpload(const UploadKey& key);
+  void ReadBuild(const BuildKey& key, const std::string& path, const zk::NodeData& node);
+  void ReadUpload(const UploadKey& key, const std::string& path, const zk::NodeData& node);
+  void Replace(const BuildKey& key, std::optional<StoredBuild> after);
+  void Replace(const UploadKey& key, std::optional<StoredUpload> after);
 
   Loop& loop_;
   std::map<BuildKey, StoredBuild> builds_;
   std::map<BuildKey, WallTime> empty_builds_;
   std::map<UploadKey, StoredUpload> uploads_;
   std::map<ProviderName, std::set<BuildKey>> builds_in_;
-  std::map<std::pair<ImageName, ProviderName>, std::set<UploadKey>> ready_uploads_;
+  std::map<std::pair<ImageName, ProviderName>, std::set<std::pair<WallTime, UploadKey>>>
+      ready_uploads_;                                                         // by state_time
   std::map<std::pair<BuildKey, ProviderName>, std::int32_t> upload_retries_;  // those that are not 0
   std::set<ImageName> images_;
   std::set<ImageName> paused_;
@@ -80,6 +90,8 @@ class ImageCache : private zk::TreeCache::Listener {
   std::map<std::pair<BuildKey, ProviderName>, std::set<std::string>> uploading_;
   MalformedRecords malformed_;
   Listeners<const ImageName&> listeners_;
+  Listeners<const StoredBuild*, const StoredBuild*> build_listeners_;
+  Listeners<const StoredUpload*, const StoredUpload*> upload_listeners_;
   zk::TreeCache tree_;
 };
 

@@ -1,10 +1,20 @@
 #include "store/cache/node_cache.h"
 
+#include <utility>
+
 #include "base/find_or_empty.h"
 #include "store/cache/node_indexes.h"
 #include "store/decode.h"
 
 namespace nodepool::store {
+namespace {
+
+// Copies of all of them would make the work for each change grow with their number.
+Contenders FirstOf(const Contenders& contenders) {
+  return contenders.empty() ? Contenders() : Contenders{*contenders.begin()};
+}
+
+}  // namespace
 
 NodeCache::NodeCache(Loop& loop, zk::Client& client)
     : loop_(loop),
@@ -142,10 +152,14 @@ void NodeCache::OnContender(const NodeId& id, const std::string& contender, bool
       contenders.erase(contender);
     }
   };
-  if (auto it = nodes_.find(id); it != nodes_.end()) {
-    StoredNode before = it->second;
-    change(it->second.contenders);
-    listeners_.Notify(id, &before, &it->second);
+  if (auto listed = nodes_.find(id); listed != nodes_.end()) {
+    StoredNode& node = listed->second;
+    bool was_locked = node.is_locked();
+    change(node.contenders);
+    if (node.is_locked() == was_locked) return;
+    StoredNode before = node;
+    before.contenders = was_locked ? Contenders{contender} : Contenders();
+    listeners_.Notify(id, &before, &node);
     return;
   }
   auto it = contenders_.try_emplace(id).first;
@@ -160,7 +174,7 @@ void NodeCache::Replace(const NodeId& id, std::optional<StoredNode> after) {
     if (indexes_) indexes_->Remove(it->second);
     if (names_) names_->Remove(it->second);
     before = std::move(it->second);
-    contenders = before->contenders;
+    contenders = std::exchange(before->contenders, FirstOf(before->contenders));
     nodes_.erase(it);
   } else if (auto unlisted = contenders_.extract(id)) {
     contenders = std::move(unlisted.mapped());

@@ -24,9 +24,9 @@ struct NameIndex;
 // listed (D-08); one with empty data is listed by empty_nodes() only.
 class NodeCache : private zk::TreeCache::Listener {
  public:
-  // `before` or `after` is null for a node that appeared or vanished. Called after
-  // the indexes are up to date, on the loop's thread; also when only the
-  // contenders changed. The pointers are valid during the call.
+  // `before` or `after` is null for a node that appeared or vanished. Called after the indexes are up to
+  // date, on the loop's thread; also when only is_locked() changed. The pointers are valid during the call.
+  // `before` has one contender at most.
   using Listener = std::function<void(const NodeId&, const StoredNode* before, const StoredNode* after)>;
 
   NodeCache(Loop& loop, zk::Client& client);

@@ -54,12 +54,23 @@ ChangeLog::ChangeLog(Loop& loop, const launcher::Launcher& launcher,
         WallTime made = CreationOf(after != nullptr ? *after : *before);
         Add("request", id.value, TextOfChange(id, record_of(before), record_of(after), loop_.Now() - made));
       }));
-  subscriptions_.push_back(records.images.OnChange([this](const ImageName& name) { ImageChanged(name); }));
+  subscriptions_.push_back(records.images.OnBuild(
+      [this, record_of](const store::StoredBuild* before, const store::StoredBuild* after) {
+        const store::BuildKey& key = (after != nullptr ? after : before)->id;
+        Add("image", key.str(), TextOfChange(key, record_of(before), record_of(after)));
+      }));
+  subscriptions_.push_back(records.images.OnUpload(
+      [this, record_of](const store::StoredUpload* before, const store::StoredUpload* after) {
+        const store::UploadKey& key = (after != nullptr ? after : before)->id;
+        Add("image", key.build.str(), TextOfChange(key, record_of(before), record_of(after)));
+      }));
   subscriptions_.push_back(records.pauses.OnChange(
       [this](const ProviderName& name, const ProviderPause* before, const ProviderPause* after) {
         Add("provider", name.value, TextOfChange(name, before, after));
       }));
-  subscriptions_.push_back(records.components.OnChange([this] { ComponentsChanged(); }));
+  subscriptions_.push_back(
+      records.components.OnChange([this](const std::string& path, const Component* before,
+                                         const Component* after) { ComponentChanged(path, before, after); }));
 }
 
 void ChangeLog::Add(std::string_view kind, std::string about, std::string text) {
@@ -70,45 +81,15 @@ void ChangeLog::Add(std::string_view kind, std::string about, std::string text) 
   added_(entries.front());
 }
 
-void ChangeLog::ImageChanged(const ImageName& name) {
-  const store::ImageCache& images = launcher_.records().images;
-  std::map<store::BuildKey, ImageBuild> builds;
-  std::map<store::UploadKey, ImageUpload> uploads;
-  auto build = images.builds().lower_bound({name, BuildId()});
-  for (; build != images.builds().end() && build->first.image == name; ++build)
-    builds.emplace(build->first, build->second.record);
-  auto upload = images.uploads().lower_bound({{name, BuildId()}, ProviderName(), UploadId()});
-  for (; upload != images.uploads().end() && upload->first.build.image == name; ++upload)
-    uploads.emplace(upload->first, upload->second.record);
-  Compare(builds_[name], builds,
-          [&](const store::BuildKey& key, const ImageBuild* before, const ImageBuild* after) {
-            Add("image", key.str(), TextOfChange(key, before, after));
+void ChangeLog::ComponentChanged(const std::string& path, const Component* before, const Component* after) {
+  if ((after != nullptr ? after : before)->kind == ComponentKind::kPool) return;
+  Add("provider", path, TextOfChange(before, after));
+  if (after == nullptr) return;
+  static const std::map<ProviderName, ProviderReport> kNone;
+  Compare(before != nullptr ? before->providers : kNone, after->providers,
+          [&](const ProviderName& name, const ProviderReport* was, const ProviderReport* is) {
+            Add("provider", name.value, TextOfChange(after->hostname, name, was, is));
           });
-  Compare(uploads_[name], uploads,
-          [&](const store::UploadKey& key, const ImageUpload* before, const ImageUpload* after) {
-            Add("image", key.build.str(), TextOfChange(key, before, after));
-          });
-  builds_[name] = std::move(builds);
-  uploads_[name] = std::move(uploads);
-  if (images.images().contains(name)) return;
-  builds_.erase(name);
-  uploads_.erase(name);
-}
-
-void ChangeLog::ComponentsChanged() {
-  std::map<std::string, Component> components = launcher_.records().components.all();
-  std::erase_if(components, [](const auto& entry) { return entry.second.kind == ComponentKind::kPool; });
-  Compare(components_, components,
-          [&](const std::string& path, const Component* before, const Component* after) {
-            static const std::map<ProviderName, ProviderReport> kNone;
-            Add("provider", path, TextOfChange(before, after));
-            if (after == nullptr) return;
-            Compare(before != nullptr ? before->providers : kNone, after->providers,
-                    [&](const ProviderName& name, const ProviderReport* was, const ProviderReport* is) {
-                      Add("provider", name.value, TextOfChange(after->hostname, name, was, is));
-                    });
-          });
-  components_ = std::move(components);
 }
 
 std::vector<const ChangeEntry*> ChangeLog::Latest(std::size_t limit) const {

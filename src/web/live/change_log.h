@@ -38,18 +38,13 @@ class ChangeLog {
 
  private:
   void Add(std::string_view kind, std::string about, std::string text);
-  void ImageChanged(const ImageName& name);
-  void ComponentsChanged();
+  void ComponentChanged(const std::string& path, const Component* before, const Component* after);
 
   Loop& loop_;
   const launcher::Launcher& launcher_;
   std::function<void(const ChangeEntry&)> added_;
   std::map<std::string_view, std::deque<ChangeEntry>> entries_;  // by kind, the latest first
   std::uint64_t last_id_ = 0;
-  // What was known last of records whose caches do not show what was before.
-  std::map<ImageName, std::map<store::BuildKey, ImageBuild>> builds_;
-  std::map<ImageName, std::map<store::UploadKey, ImageUpload>> uploads_;
-  std::map<std::string, Component> components_;
   std::vector<Subscription> subscriptions_;
 };
 
