@@ -85,8 +85,8 @@ void ChangeLog::ComponentChanged(const std::string& path, const Component* befor
   if ((after != nullptr ? after : before)->kind == ComponentKind::kPool) return;
   Add("provider", path, TextOfChange(before, after));
   if (after == nullptr) return;
-  static const std::map<ProviderName, ProviderReport> kNone;
-  Compare(before != nullptr ? before->providers : kNone, after->providers,
+  static const std::map<ProviderName, ProviderReport> none;
+  Compare(before != nullptr ? before->providers : none, after->providers,
           [&](const ProviderName& name, const ProviderReport* was, const ProviderReport* is) {
             Add("provider", name.value, TextOfChange(after->hostname, name, was, is));
           });
