@@ -1,5 +1,7 @@
 #include "web/live/entries.h"
 
+#include <boost/json/serialize.hpp>
+
 #include "web/api/api_fields.h"
 #include "web/requests/lease_fields.h"
 
@@ -28,27 +30,24 @@ std::string LeaseEntryFor(const launcher::Launcher& launcher, const store::Store
   return boost::json::serialize(LeaseFields().ToJson({lease, launcher, is_client}));
 }
 
-Published::Entries BuildEntries(const launcher::Records& records, const ImageName& image) {
-  Published::Entries entries;
-  const auto& builds = records.images.builds();
-  for (auto it = builds.lower_bound({image, BuildId()}); it != builds.end() && it->first.image == image;
-       ++it) {
-    entries[image.value + "/" + it->first.build.value] = BuildFields().WithTimes(it->second);
-  }
-  return entries;
+std::optional<std::string> BuildEntry(const launcher::Launcher& launcher, const store::BuildKey& key) {
+  const auto& builds = launcher.records().images.builds();
+  auto build = builds.find(key);
+  if (build == builds.end()) return std::nullopt;
+  return BuildFields().WithTimes(build->second);
 }
 
-Published::Entries UploadEntries(const launcher::Records& records, const ImageName& image) {
-  Published::Entries entries;
-  const auto& uploads = records.images.uploads();
-  auto it = uploads.lower_bound({{image, BuildId()}, ProviderName(), UploadId()});
-  for (; it != uploads.end() && it->first.build.image == image; ++it) {
-    const store::UploadKey& key = it->first;
-    std::string path =
-        image.value + "/" + key.build.build.value + "/" + key.provider.value + "/" + key.upload.value;
-    entries[std::move(path)] = UploadFields().WithTimes(it->second);
-  }
-  return entries;
+std::optional<std::string> UploadEntry(const launcher::Launcher& launcher, const store::UploadKey& key) {
+  const auto& uploads = launcher.records().images.uploads();
+  auto upload = uploads.find(key);
+  if (upload == uploads.end()) return std::nullopt;
+  return UploadFields().WithTimes(upload->second);
+}
+
+std::string PathOf(const store::BuildKey& key) { return key.image.value + "/" + key.build.value; }
+
+std::string PathOf(const store::UploadKey& key) {
+  return PathOf(key.build) + "/" + key.provider.value + "/" + key.upload.value;
 }
 
 Published::Entries ProviderEntries(const launcher::Launcher& launcher) {

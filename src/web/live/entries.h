@@ -18,8 +18,11 @@ std::optional<std::string> EntryOfImage(const launcher::Launcher& launcher, cons
 // As the lease's client sees it, or as others do.
 std::string LeaseEntryFor(const launcher::Launcher& launcher, const store::StoredLease& lease,
                           bool is_client);
-Published::Entries BuildEntries(const launcher::Records& records, const ImageName& image);
-Published::Entries UploadEntries(const launcher::Records& records, const ImageName& image);
+std::optional<std::string> BuildEntry(const launcher::Launcher& launcher, const store::BuildKey& key);
+std::optional<std::string> UploadEntry(const launcher::Launcher& launcher, const store::UploadKey& key);
+// What names a build or upload that is gone.
+std::string PathOf(const store::BuildKey& key);
+std::string PathOf(const store::UploadKey& key);
 // Without `next_start`, which changes all the time.
 Published::Entries ProviderEntries(const launcher::Launcher& launcher);
 Published::Entries ComponentEntries(const launcher::Records& records);

@@ -43,12 +43,21 @@ void RecordEvents::Start() {
     images_.insert(name);
     Wake();
   }));
+  subscriptions_.push_back(records.images.OnBuild([this](const auto* before, const auto* after) {
+    builds_.insert((after != nullptr ? after : before)->id);
+    Wake();
+  }));
+  subscriptions_.push_back(records.images.OnUpload([this](const auto* before, const auto* after) {
+    uploads_.insert((after != nullptr ? after : before)->id);
+    Wake();
+  }));
   subscriptions_.push_back(records.leases.OnChange(
       [this](const LeaseId&, const store::StoredLease* before, const store::StoredLease* after) {
         LeaseChanged(after != nullptr ? after : before);
         Wake();
       }));
-  for (const ImageName& name : records.images.images()) CompareImage(name, false);
+  for (const ImageName& name : records.images.images())
+    published_[Topic::kImages].Set(name.value, EntryOfImage(launcher_, name), &SeeNothing);
   CompareSmallResources(false);
   CompareWaits();
   requests_.clear();
@@ -78,6 +87,8 @@ void RecordEvents::Flush() {
   EncodeNodes();
   EncodeRequests();
   EncodeImages();
+  EncodeBuilds();
+  EncodeUploads();
   EncodeLeases();
   feed_.news.NotifyAll();
 }
@@ -138,18 +149,22 @@ void RecordEvents::EncodeRequests() {
 }
 
 void RecordEvents::EncodeImages() {
-  for (const ImageName& name : std::exchange(images_, {})) CompareImage(name, true);
+  for (const ImageName& name : std::exchange(images_, {}))
+    published_[Topic::kImages].Set(name.value, EntryOfImage(launcher_, name), Reporter(Topic::kImages, true));
 }
 
-void RecordEvents::CompareImage(const ImageName& name, bool is_reported) {
-  launcher::Records records = launcher_.records();
-  published_[Topic::kImages].Set(name.value, EntryOfImage(launcher_, name),
-                                 Reporter(Topic::kImages, is_reported));
-  builds_[name].Replace(BuildEntries(records, name), Reporter(Topic::kBuilds, is_reported));
-  uploads_[name].Replace(UploadEntries(records, name), Reporter(Topic::kUploads, is_reported));
-  if (records.images.images().contains(name)) return;
-  builds_.erase(name);
-  uploads_.erase(name);
+void RecordEvents::EncodeBuilds() {
+  for (const store::BuildKey& key : std::exchange(builds_, {})) {
+    std::optional<std::string> json = BuildEntry(launcher_, key);
+    Report(Topic::kBuilds, PathOf(key), json ? &*json : nullptr);
+  }
+}
+
+void RecordEvents::EncodeUploads() {
+  for (const store::UploadKey& key : std::exchange(uploads_, {})) {
+    std::optional<std::string> json = UploadEntry(launcher_, key);
+    Report(Topic::kUploads, PathOf(key), json ? &*json : nullptr);
+  }
 }
 
 void RecordEvents::CompareSmallResources(bool is_reported) {

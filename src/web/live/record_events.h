@@ -40,9 +40,10 @@ class RecordEvents {
   void EncodeNodes();
   void EncodeRequests();
   void EncodeImages();
+  void EncodeBuilds();
+  void EncodeUploads();
   void EncodeLeases();
   void LeaseChanged(const store::StoredLease* lease);
-  void CompareImage(const ImageName& name, bool is_reported);
   void CompareSmallResources(bool is_reported);
   void CompareWaits();
   // Appends an event; without `json` the entry is gone.
@@ -52,14 +53,15 @@ class RecordEvents {
   Loop& loop_;
   const launcher::Launcher& launcher_;
   Feed& feed_;
-  std::set<NodeId> nodes_;  // changed since the last flush; the same for the next two
+  // Changed since the last flush.
+  std::set<NodeId> nodes_;
   std::set<RequestId> requests_;
   std::set<ImageName> images_;
+  std::set<store::BuildKey> builds_;
+  std::set<store::UploadKey> uploads_;
   std::map<LeaseId, std::string> leases_;   // with the names of their clients
   std::map<RequestId, std::size_t> waits_;  // a hash of what was last compared
   std::map<Topic, Published> published_;    // small resources
-  std::map<ImageName, Published> builds_;
-  std::map<ImageName, Published> uploads_;
   SteadyTime last_flush_{};
   Alarm flush_;
   Alarm survey_;
