@@ -2,27 +2,20 @@
 
 #include <sodium/crypto_shorthash.h>
 
-#include <bit>
 #include <cstdint>
 
 #include "base/password_hash.h"
 
 namespace nodepool {
-namespace {
-
-const unsigned char* Key() {
-  static const std::string key = SecretBytes(crypto_shorthash_KEYBYTES);
-  return reinterpret_cast<const unsigned char*>(key.data());
-}
-
-}  // namespace
 
 std::size_t HashText(std::string_view text) {
+  // Never destroyed: the destructors of other static objects may need it.
+  static const std::string& key = *new std::string(SecretBytes(crypto_shorthash_KEYBYTES));
   std::uint64_t hash = 0;
   static_assert(sizeof(hash) == crypto_shorthash_BYTES);
-  static const unsigned char* const key = Key();
   crypto_shorthash(reinterpret_cast<unsigned char*>(&hash),
-                   reinterpret_cast<const unsigned char*>(text.data()), text.size(), key);
+                   reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                   reinterpret_cast<const unsigned char*>(key.data()));
   return hash;
 }
 

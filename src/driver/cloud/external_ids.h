@@ -6,7 +6,8 @@
 
 namespace nodepool::driver::cloud {
 
-// Equal for equal ids, in whatever order their keys are; keyed as HashText is, since a cloud chooses its ids.
+// Equal for equal ids, which are texts or objects whose keys may have any order. Keyed as HashText is, since
+// a cloud chooses its ids.
 struct ExternalIdHash {
   std::size_t operator()(const boost::json::value& id) const;
 };
