@@ -180,7 +180,8 @@ TEST_F(HttpServerTest, RequestsThatAProxyMayUnderstandDifferentlyAreRefused) {
                            "GET / HTTP/1.0\r\nHost: x\r\nHost: y\r\n",
                            "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n",
                            "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n",
-                           "POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: identity\r\n"}) {
+                           "POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: identity\r\n",
+                           "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 00\r\n"}) {
     std::string answer = Exchange(head + "\r\n" + kNext);
     EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("Connection: close\r\n"),
                               HasSubstr("Bad Request: it"), Not(HasSubstr("/next"))))
