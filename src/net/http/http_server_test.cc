@@ -181,13 +181,16 @@ TEST_F(HttpServerTest, RequestsThatAProxyMayUnderstandDifferentlyAreRefused) {
                            "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n",
                            "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n",
                            "POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: identity\r\n",
-                           "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 00\r\n"}) {
+                           "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 00\r\n",
+                           "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0, 0\r\n"}) {
     std::string answer = Exchange(head + "\r\n" + kNext);
     EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("Connection: close\r\n"),
                               HasSubstr("Bad Request: it"), Not(HasSubstr("/next"))))
         << head;
   }
   EXPECT_THAT(Exchange("GET /old HTTP/1.0\r\n\r\n"), HasSubstr("GET /old"));
+  EXPECT_THAT(Exchange("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: \t2 \t\r\nConnection: close\r\n\r\nok"),
+              HasSubstr("POST / a= ok"));
   EXPECT_THAT(Exchange("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\nConnection: close\r\n\r\n"
                        "2\r\nok\r\n0\r\n\r\n"),
               HasSubstr("POST / a= ok"));
