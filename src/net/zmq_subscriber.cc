@@ -7,6 +7,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -20,6 +21,14 @@ namespace asio = boost::asio;
 constexpr int kBatch = 100;
 constexpr int kMaxConnectPause = 30'000;  // ms, between attempts
 constexpr Duration kPauseAfterBreak = std::chrono::seconds(1);
+
+// The result of a call of the library, which fails without a reason of its own where a signal arrives.
+template <class Call>
+int Uninterrupted(const Call& call) {
+  int result = call();
+  while (result < 0 && zmq_errno() == EINTR) result = call();
+  return result;
+}
 
 // The library's context, with its thread for the network. Never ended, because that waits for a
 // thread which may be waiting for a name server.
@@ -85,7 +94,8 @@ class Subscription {
   bool HasMessage() const {
     int events = 0;
     std::size_t size = sizeof events;
-    return zmq_getsockopt(socket_.get(), ZMQ_EVENTS, &events, &size) == 0 && (events & ZMQ_POLLIN) != 0;
+    int read = Uninterrupted([&] { return zmq_getsockopt(socket_.get(), ZMQ_EVENTS, &events, &size); });
+    return read == 0 && (events & ZMQ_POLLIN) != 0;
   }
 
   // The next message; the part beyond the limit is cut off. Only after HasMessage().
@@ -95,7 +105,8 @@ class Subscription {
     while (has_more) {
       zmq_msg_t frame;
       zmq_msg_init(&frame);
-      bool is_received = zmq_msg_recv(&frame, socket_.get(), ZMQ_DONTWAIT) >= 0;
+      bool is_received =
+          Uninterrupted([&] { return zmq_msg_recv(&frame, socket_.get(), ZMQ_DONTWAIT); }) >= 0;
       std::string_view text(static_cast<const char*>(zmq_msg_data(&frame)), zmq_msg_size(&frame));
       has_more = is_received && zmq_msg_more(&frame) != 0;
       if (message.size() <= limits_.message_bytes) message.append(message.empty() ? "" : " ").append(text);
@@ -105,7 +116,9 @@ class Subscription {
   }
 
   // The library sends the event of a break before it signals it.
-  bool IsBroken() { return zmq_recv(breaks_.get(), nullptr, 0, ZMQ_DONTWAIT) >= 0; }
+  bool IsBroken() {
+    return Uninterrupted([&] { return zmq_recv(breaks_.get(), nullptr, 0, ZMQ_DONTWAIT); }) >= 0;
+  }
 
  private:
   template <class Value>

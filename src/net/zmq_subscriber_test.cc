@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <zmq.h>
 
+#include <stop_token>
 #include <thread>
 
 #include "async/deadline.h"
@@ -34,7 +36,8 @@ class Publisher {
   }
   const std::string& endpoint() const { return endpoint_; }
   void Send(const std::string& message, int flags = 0) {
-    zmq_send(socket_, message.data(), message.size(), flags);
+    // Not sent where a signal arrives.
+    while (zmq_send(socket_, message.data(), message.size(), flags) < 0 && zmq_errno() == EINTR) continue;
   }
 
  private:
@@ -92,6 +95,32 @@ TEST_F(ZmqTest, EveryMessageOfABurstArrivesInOrder) {
   for (std::size_t i = 0; i < kMany; ++i) ASSERT_EQ(received_[i], std::to_string(i));
   publisher.Send("one more");
   EXPECT_TRUE(Await([&] { return received_.size() == kMany + 1; })) << "nothing is left behind in the queue";
+}
+
+TEST_F(ZmqTest, SignalsLoseNothing) {
+  Publisher publisher;
+  Subscribe(publisher.endpoint());
+  Greet(publisher);
+  struct sigaction ignore = {};
+  ignore.sa_handler = [](int) {};
+  struct sigaction before = {};
+  sigaction(SIGUSR2, &ignore, &before);
+  std::jthread signals([receiver = pthread_self()](const std::stop_token& end) {
+    while (!end.stop_requested()) {
+      pthread_kill(receiver, SIGUSR2);
+      std::this_thread::yield();
+    }
+  });
+  loop_.context().restart();
+  for (int i = 0; i < 5000; ++i) {
+    received_.clear();
+    publisher.Send(std::to_string(i));
+    SteadyTime end = loop_.SteadyNow() + std::chrono::seconds(20);
+    while (received_.empty() && loop_.SteadyNow() < end) loop_.context().run_one_for(std::chrono::seconds(1));
+    ASSERT_EQ(received_, std::vector<std::string>{std::to_string(i)});
+  }
+  signals = {};
+  sigaction(SIGUSR2, &before, nullptr);
 }
 
 TEST_F(ZmqTest, FramesOfAMessageAreOneText) {

@@ -5,6 +5,8 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include <cerrno>
+
 #include "async/task_group.h"
 #include "model/job_event.h"
 #include "net/zmq_subscriber.h"
@@ -37,7 +39,10 @@ class Connection {
   std::string Pass(const std::vector<std::string>& frames) {
     received_.clear();
     for (std::size_t i = 0; i < frames.size(); ++i) {
-      zmq_send(socket_, frames[i].data(), frames[i].size(), i + 1 < frames.size() ? ZMQ_SNDMORE : 0);
+      int flags = i + 1 < frames.size() ? ZMQ_SNDMORE : 0;
+      // Not sent where a signal arrives, as the fuzzer's own does.
+      while (zmq_send(socket_, frames[i].data(), frames[i].size(), flags) < 0 && zmq_errno() == EINTR)
+        continue;
     }
     while (received_.empty()) loop_.context().run_one();
     return received_;
