@@ -108,6 +108,25 @@ def test_a_signal_gives_the_nodes_back(nodes, tmp_path, number):
 
 
 # CONS-2
+def test_a_keeper_that_has_hardly_begun_ends_alone(tmp_path):
+    folder, tools = tmp_path / "lease", tmp_path / "tools"
+    folder.mkdir()
+    (folder / "id").write_text("1\n")
+    tools.mkdir()
+    (tools / "cat").write_text('#!/bin/sh\nread -r keeper <"${1%/*}/keeper"\nkill -TERM "$keeper"\nexec /bin/cat "$@"\n')
+    (tools / "cat").chmod(0o755)
+    other = subprocess.Popen(["sleep", "1000"], process_group=0)
+    try:
+        keeper = subprocess.Popen([TOOL, "keep", folder], process_group=other.pid, env={
+            **os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "NODEPOOL_SERVER": "http://127.0.0.1:1", "NODEPOOL_TOKEN": "t"})
+        assert keeper.wait(60) == 0
+        assert other.poll() is None, "who shares its process group goes on"
+    finally:
+        other.kill()
+        other.wait()
+
+
+# CONS-2
 def test_a_signal_while_it_waits_withdraws_the_request(nodes, tmp_path):
     assert run(nodes, TOOL, "get", tmp_path / "first", "small").returncode == 0
     waiting = Process([TOOL, "get", tmp_path / "second", "small"], tmp_path / "get.log", environment(nodes))
