@@ -71,7 +71,7 @@ def ensemble(tmp_path):
 
 @pytest.fixture
 def sshd(tmp_path):
-    server = Sshd(tmp_path / "sshd").start()
+    server = Sshd(tmp_path / "sshd", home=tmp_path).start()
     yield server
     server.stop()
 

@@ -258,9 +258,10 @@ def start_ensemble(folder: pathlib.Path, size: int = 3, heap: str = "256m") -> l
 
 
 class Sshd:
-    """An SSH server with its own host key and configuration, for the user of the test."""
+    """An SSH server with its own host key and configuration, for the user of the test. With `home`, shells start with
+    what is there, in place of the user's own files, which may take their time or set what they like."""
 
-    def __init__(self, folder: pathlib.Path, port: int | None = None):
+    def __init__(self, folder: pathlib.Path, port: int | None = None, home: pathlib.Path | None = None):
         self.folder = folder
         self.port = port or free_port()
         self.process = None
@@ -268,8 +269,9 @@ class Sshd:
         self.key = folder / "host_key"
         if not self.key.exists():
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key], check=True)
+        environment = f"SetEnv HOME={home}\n" if home else ""
         (folder / "sshd_config").write_text(
-            f"ListenAddress {LOOPBACK}\nPort {self.port}\nHostKey {self.key}\nPidFile none\nUsePAM no\n"
+            f"{environment}ListenAddress {LOOPBACK}\nPort {self.port}\nHostKey {self.key}\nPidFile none\nUsePAM no\n"
             f"PasswordAuthentication no\nAllowUsers {pwd.getpwuid(os.getuid()).pw_name}\n"
             f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nSubsystem sftp internal-sftp\nMaxStartups 200\nMaxSessions 200\n")
 

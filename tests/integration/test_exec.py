@@ -144,7 +144,7 @@ def test_folders_are_copied_to_the_node_and_results_back(nodes, tmp_path):
 
 # EXEC-9
 def test_several_nodes_run_the_command_at_once(site, sshd, tmp_path):
-    second = Sshd(tmp_path / "second").start()
+    second = Sshd(tmp_path / "second", home=tmp_path).start()
     (second.folder / "authorized_keys").write_text(sshd.login_key().with_suffix(".pub").read_text())
     try:
         run_on_two_nodes(Nodes(site, sshd, host(sshd, "small"), host(second, "large"), slots=2), tmp_path)
