@@ -64,6 +64,21 @@ BENCHMARK(BM_AssignNothingFits)
     ->Args({10000, 10, 10000})
     ->Args({10000, 100, 10000});
 
+// A portion of a decision, as the launcher's.
+void BM_AssignPortion(benchmark::State& state) {
+  World world(static_cast<int>(state.range(0)), static_cast<int>(state.range(0)), 100);
+  for (auto _ : state) {
+    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues}, {{}, 50'000});
+    benchmark::DoNotOptimize(plan);
+  }
+}
+BENCHMARK(BM_AssignPortion)
+    ->ArgName("shapes")
+    ->Arg(1000)
+    ->Arg(20000)
+    ->Arg(100000)
+    ->Unit(benchmark::kMillisecond);
+
 void BM_AssignEverythingFits(benchmark::State& state) {
   World world(static_cast<int>(state.range(0)), 10, 100);
   world.pools[0].is_waiting = false;

@@ -140,5 +140,32 @@ TEST_F(CrowdTest, ASweepLocksNoNodesOfFulfilledRequests) {
   EXPECT_EQ(std::ranges::count_if(recorder.calls(), is_in_vain), 0);
 }
 
+// Each of another shape: a decision about them is made in several portions.
+TEST_F(CrowdTest, ThousandsOfShapesKeepNobodyWaiting) {
+  constexpr int kShapes = testing::Often(8'000, 4'500);
+  AddCloud({.pool = "max-servers: 1", .simulation = kUnlimited});
+  AddCloud({.name = "elsewhere", .labels = {"other"}, .simulation = kUnlimited});
+  Start();
+  NodeRequest request;
+  request.SetState(RequestState::kRequested, time_.loop().Now());
+  request.node_types = {LabelName("small")};
+  for (int i = 0; i < kShapes; ++i) {
+    request.declined_by = {LauncherId(fmt::format("nobody-{}", i))};
+    zk::CreateOp create{"/nodepool/requests/200-", ToJson(request), zk::CreateMode::kPersistentSequential};
+    ASSERT_TRUE(zk_.tree().Create(create, 0, time_.loop().Now()));
+  }
+  // Behind all of them.
+  EXPECT_TRUE(AwaitState(Request({"other"}, {}, "300"), RequestState::kFulfilled));
+  auto explained = [&] {
+    int count = 0;
+    launchers_.front()->launcher->ForEachRequest([&](const RequestStatus& status) {
+      if (!status.waits.empty()) ++count;
+      return true;
+    });
+    return count;
+  };
+  EXPECT_TRUE(Await([&] { return explained() == kShapes; })) << explained();
+}
+
 }  // namespace
 }  // namespace nodepool::launcher

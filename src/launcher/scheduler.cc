@@ -17,6 +17,10 @@ constexpr Duration kLongDecision = std::chrono::milliseconds(1);
 constexpr int kPausePerDecision = 3;
 constexpr Duration kMaxDecisionPause = std::chrono::milliseconds(100);
 
+// One portion of a decision, some 20 ms: while less than thousands of shapes of requests wait, all of it.
+// What changes between two portions counts for the requests behind; for the others, in the next decision.
+constexpr std::size_t kPortion = 50'000;
+
 // Whether a change of a node can affect what can be handed out or launched.
 bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* after) {
   if (before == nullptr || after == nullptr) return true;
@@ -154,19 +158,32 @@ SteadyTime Scheduler::Decide() {
   if (std::exchange(is_registry_old_, false)) RebuildRegistry();
   // Changes of the connection and the registry wake it.
   bool is_ready = IsReady();
+  sched::Plan plan;
   if (is_ready) {
+    if (!round_.after) has_news_ = false;
     for (PoolWorker* pool : pools_) pool->CapacityChanged();
-    plan_ = sched::Assign(TakeSnapshot());
+    plan = sched::Assign(TakeSnapshot(), {round_.after, kPortion});
   }
   SteadyTime decided = context_.loop.SteadyNow();
   Duration taken = decided - begun;
   if (taken >= kLongDecision)
     next_decision_ = decided + std::min(kPausePerDecision * taken, kMaxDecisionPause);
-  if (!is_ready) return SteadyTime::max();
-  for (const auto& acceptance : plan_.accept) CarryOut(acceptance);
-  for (const auto& declination : plan_.decline) CarryOut(declination);
+  if (!is_ready) {
+    round_ = {};
+    return SteadyTime::max();
+  }
+  for (const auto& acceptance : plan.accept) CarryOut(acceptance);
+  for (const auto& declination : plan.decline) CarryOut(declination);
+  round_.waiting.merge(plan.waiting);
+  round_.after = std::move(plan.continues_after);
+  return round_.after ? std::max(decided, next_decision_) : EndRound();
+}
+
+SteadyTime Scheduler::EndRound() {
+  waiting_ = std::exchange(round_, {}).waiting;
   SteadyTime now = context_.loop.SteadyNow();
-  wait_log_.Report(plan_.waiting, cluster_.queues, now);
+  wait_log_.Report(waiting_, cluster_.queues, now);
+  if (has_news_) return now;
   // Then what a full cloud has refused is tried again.
   SteadyTime next = context_.ledger.NextCloudFree(now);
   return IsProviderAtFault() ? std::min(next, now + context_.intervals.provider_probe) : next;
@@ -174,7 +191,7 @@ SteadyTime Scheduler::Decide() {
 
 bool Scheduler::IsProviderAtFault() const {
   auto is_fault = [](const auto& answer) { return sched::IsProviderFault(answer.second.reason); };
-  return std::any_of(plan_.waiting.begin(), plan_.waiting.end(), [&](const auto& entry) {
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
     return std::any_of(entry.second.begin(), entry.second.end(), is_fault);
   });
 }

@@ -33,17 +33,21 @@ class Scheduler {
   Task<> Stop();
 
   // Call when something may have changed; cheap, since changes are evaluated later in one go.
-  void Wake() { deciding_.Wake(); }
+  void Wake() {
+    has_news_ = true;
+    deciding_.Wake();
+  }
 
   // How often requests were decided about.
   std::uint64_t decision_count() const { return deciding_.count(); }
 
   // What each pool last said about waiting requests, by shape.
-  const std::map<sched::Shape, sched::Answers>& waiting() const { return plan_.waiting; }
+  const std::map<sched::Shape, sched::Answers>& waiting() const { return waiting_; }
 
  private:
-  // Returns when to decide again at the latest.
+  // Makes a decision, or a portion of one. Returns when to go on, or to decide again at the latest.
   SteadyTime Decide();
+  SteadyTime EndRound();
   bool IsReady();
   bool IsProviderAtFault() const;
   sched::Snapshot TakeSnapshot() const;
@@ -63,7 +67,14 @@ class Scheduler {
   std::vector<PoolWorker*> pools_;
   ClusterView& cluster_;
   std::function<void(const RequestId&)> served_;
-  sched::Plan plan_;
+  std::map<sched::Shape, sched::Answers> waiting_;
+  // The decision that is being made, portion by portion.
+  struct Round {
+    std::optional<sched::ServiceOrder> after = {};        // absent: nothing has been considered
+    std::map<sched::Shape, sched::Answers> waiting = {};  // so far
+  };
+  Round round_;
+  bool has_news_ = true;         // something has changed since the round began
   SteadyTime next_decision_{};   // not before
   bool is_registry_old_ = true;  // something has registered, changed or left since it was built
   WaitLog wait_log_;

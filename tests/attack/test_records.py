@@ -137,3 +137,18 @@ def test_many_of_a_kind(kind, site, launcher, measured):
     with measured(f"many {kind}", launcher):
         create_all(tree, f"/nodepool/{folder}", [name.format(i, i) for i in range(scaled(10_000, 20_000))], data)
         assert serves(site, launcher)
+
+
+def test_requests_of_many_kinds(site, measured):
+    """Each of which is decided about for itself."""
+    launcher = site.start(tenant_resource_limits=[{"tenant-name": "full", "max-servers": 0}])
+    tree = site.observer()
+    with measured("requests of many kinds", launcher):
+        record = {"node_types": ["small"], "requestor": "r", "state": "requested", "state_time": 1.0, "nodes": [],
+                  "reuse": True, "relative_priority": 0, "tenant_name": "full"}
+        records = [json.dumps({**record, "declined_by": [f"nobody-{i}"]}).encode() for i in range(scaled(10_000, 20_000))]
+        tree.zk.ensure_path("/nodepool/requests")
+        for created in [tree.zk.create_async(f"/nodepool/requests/200-{i:010}", record) for i, record in enumerate(records)]:
+            created.get()
+        assert serves(site, launcher)
+        assert launcher.process.log.stat().st_size < 2_000_000

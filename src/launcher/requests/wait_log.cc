@@ -10,6 +10,7 @@ constexpr Duration kQuiet = std::chrono::seconds(10);
 // A shape that waits now and then is logged at most once in this time, if nothing changed.
 constexpr Duration kRemembered = std::chrono::minutes(5);
 constexpr std::size_t kMaxPools = 8;
+constexpr std::size_t kMaxShapes = 1000;
 
 std::string Sentence(const sched::Shape& shape, std::size_t count, const sched::Answers& answers) {
   std::vector<std::string> parts;
@@ -34,10 +35,17 @@ void WaitLog::Report(const std::map<sched::Shape, sched::Answers>& waiting, cons
   std::erase_if(logged_, [&](const auto& logged) {
     return !waiting.contains(logged.first) && now - logged.second.when >= kRemembered;
   });
+  std::size_t unnamed = 0;
   for (const auto& [shape, answers] : waiting) {
+    auto logged = logged_.find(shape);
+    bool is_new = logged == logged_.end();
+    if (is_new && logged_.size() >= kMaxShapes) {
+      ++unnamed;
+      continue;
+    }
+    if (is_new) logged = logged_.emplace(shape, Logged()).first;
     Reasons reasons;
     for (const auto& [pool, decision] : answers) reasons.emplace_back(pool, decision.reason);
-    auto [logged, is_new] = logged_.try_emplace(shape);
     bool is_changed = logged->second.reasons != reasons && now - logged->second.when >= kQuiet;
     if (!is_new && !is_changed) continue;
     logged->second = {std::move(reasons), now};
@@ -47,6 +55,11 @@ void WaitLog::Report(const std::map<sched::Shape, sched::Answers>& waiting, cons
     logger_.About({first.request->event_id.value_or(""), first.id.value, ""})
         .Info("{}", Sentence(shape, queue->second.size(), answers));
   }
+  if (unnamed == 0 || (counted_ && now - *counted_ < kRemembered)) return;
+  counted_ = now;
+  logger_.Warning(
+      "Requests of {} more kinds wait, too many to log why each does; `nodepool request-list` shows it",
+      unnamed);
 }
 
 }  // namespace nodepool::launcher

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,7 @@
 namespace nodepool::launcher {
 
 // Logs why requests wait: one line per shape of request when the reasons change, not per request or decision,
-// and at most one line per shape in ten seconds.
+// and at most one line per shape in ten seconds. Thousands of shapes at a time are counted, not named.
 class WaitLog {
  public:
   explicit WaitLog(log::Logger logger) : logger_(std::move(logger)) {}
@@ -30,6 +31,7 @@ class WaitLog {
 
   log::Logger logger_;
   std::map<sched::Shape, Logged> logged_;
+  std::optional<SteadyTime> counted_;  // when shapes were last counted instead
 };
 
 }  // namespace nodepool::launcher

@@ -101,5 +101,28 @@ TEST_F(WaitLogTest, WaitingNowAndThenIsNotLogged) {
   EXPECT_EQ(log_.records().size(), 1u);
 }
 
+// Anybody may ask for thousands of kinds of nodes.
+TEST_F(WaitLogTest, ThousandsOfShapesAreCounted) {
+  std::map<sched::Shape, sched::Answers> waiting;
+  for (int i = 0; i < 1500; ++i) {
+    NodeRequest& request = requests_.emplace_back();
+    request.state = RequestState::kRequested;
+    request.tenant_name = fmt::format("t{}", i);
+    queues_.Put(RequestId(fmt::format("200-{:010}", i)), request);
+    waiting[sched::ShapeOf(request)] = {{kPool, Defer(Reason::kTenantLimit)}};
+  }
+  for (int i = 0; i < 20; ++i) {
+    wait_log_.Report(waiting, queues_, now_);
+    now_ += std::chrono::seconds(10);
+  }
+  ASSERT_EQ(log_.records().size(), 1001u);
+  EXPECT_EQ(
+      log_.records().back().text,
+      "Requests of 500 more kinds wait, too many to log why each does; `nodepool request-list` shows it");
+  wait_log_.Report({}, queues_, now_ + std::chrono::minutes(5));
+  wait_log_.Report(waiting, queues_, now_ + std::chrono::minutes(5));
+  EXPECT_EQ(log_.records().size(), 2002u) << "those that no longer wait make room";
+}
+
 }  // namespace
 }  // namespace nodepool::launcher

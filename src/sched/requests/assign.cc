@@ -194,6 +194,10 @@ Outcome AskPools(const Accounts& accounts, const NodeRequest& request) {
   return outcome;
 }
 
+std::size_t EffortOf(const NodeRequest& request, std::size_t pools) {
+  return 10 + pools * (1 + (request.node_types.size() + request.declined_by.size()) / 8);
+}
+
 }  // namespace
 
 std::string_view ToString(Reason reason) {
@@ -304,23 +308,31 @@ Decision Consider(const PoolView& pool, const Registry& registry, const TenantVi
   return accounts.Ask(pool, accounts.OffersFor(request), request);
 }
 
-Plan Assign(Snapshot snapshot) {
+Plan Assign(Snapshot snapshot, const Portion& portion) {
   const Registry& registry = *snapshot.registry;
-  // The heads of all queues, in service order over all of them.
-  struct Head {
+  const auto& heads = snapshot.queues->heads();
+  auto next_head = portion.after ? heads.upper_bound(*portion.after) : heads.begin();
+  struct Place {
     const Shape* shape;
     Queue::const_iterator position;
     Queue::const_iterator end;
   };
-  std::multimap<ServiceOrder, Head> heads;
-  for (const auto& [shape, queue] : snapshot.queues->shapes()) {
-    heads.emplace(queue.begin()->first, Head{&shape, queue.begin(), queue.end()});
-  }
+  // Of shapes whose first requests have been decided about.
+  std::map<ServiceOrder, Place> further;
+  auto next_place = [&] {
+    if (!further.empty() && (next_head == heads.end() || further.begin()->first < next_head->first))
+      return further.extract(further.begin()).mapped();
+    const auto& [shape, queue] = *next_head->second;
+    ++next_head;
+    return Place{&shape, queue.begin(), queue.end()};
+  };
   Accounts accounts(std::move(snapshot));
   Plan plan;
-  while (!heads.empty()) {
-    Head head = heads.extract(heads.begin()).mapped();
-    const Waiting& waiting = head.position->second;
+  std::size_t effort = 0;
+  while (next_head != heads.end() || !further.empty()) {
+    Place place = next_place();
+    const auto& [order, waiting] = *place.position;
+    bool continues_to_wait = false;
     if (registry.AllDeclined(*waiting.request)) {
       plan.decline.push_back({waiting.id, {}});
     } else {
@@ -332,11 +344,16 @@ Plan Assign(Snapshot snapshot) {
         plan.decline.push_back({waiting.id, std::move(outcome.declines)});
       } else {
         // The rest of the queue would get the same answer.
-        plan.waiting.emplace(*head.shape, std::move(outcome.deferrals));
-        continue;
+        plan.waiting.emplace(*place.shape, std::move(outcome.deferrals));
+        continues_to_wait = true;
       }
     }
-    if (++head.position != head.end) heads.emplace(head.position->first, head);
+    if (!continues_to_wait && ++place.position != place.end) further.emplace(place.position->first, place);
+    effort += EffortOf(*waiting.request, accounts.pools().size());
+    if (effort >= portion.max_effort) {
+      if (next_head != heads.end() || !further.empty()) plan.continues_after = order;
+      break;
+    }
   }
   return plan;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -96,10 +97,23 @@ struct Plan {
   std::vector<Declination> decline;
   // For each shape whose requests continue to wait: the answers of all pools.
   std::map<Shape, Answers> waiting;
+  // Present if the portion ended before the queues did: where the next one begins.
+  std::optional<ServiceOrder> continues_after = {};
+};
+
+// The part of the waiting requests that one plan considers. A plan for thousands of shapes takes longer
+// than the launcher's other work can wait.
+struct Portion {
+  // Shapes whose first request is not behind this place have been considered; absent: none has.
+  std::optional<ServiceOrder> after = {};
+  // The portion ends when this is reached. A unit takes less than 1 µs: each request counts ten, and each
+  // pool that is asked about it one, and another for every eight labels and decliners.
+  std::size_t max_effort = std::numeric_limits<std::size_t>::max();
 };
 
 // What to do with the waiting requests. They are considered in service order; capacity that an
-// accepted request takes is no longer available to the next.
-Plan Assign(Snapshot snapshot);
+// accepted request takes is no longer available to the next. A portion has at least one request, if there
+// is one.
+Plan Assign(Snapshot snapshot, const Portion& portion = {});
 
 }  // namespace nodepool::sched

@@ -239,5 +239,58 @@ TEST(AssignPropertyTest, RequestsOfOneShapeAreServedInOrder) {
   }));
 }
 
+// Portion by portion each request is decided about once, the first portion as if there were no others.
+TEST(AssignPropertyTest, PortionsLeaveNoRequestOut) {
+  EXPECT_TRUE(rc::check([] {
+    RandomWorld world = RandomWorld::Make();
+    Plan whole = Assign(world.TakeSnapshot());
+    RC_ASSERT(!whole.continues_after);
+    Portion portion{{}, static_cast<std::size_t>(*rc::gen::inRange(1, 80))};
+    std::set<RequestId> decided;
+    std::set<Shape> waiting;
+    bool is_first = true;
+    do {
+      Plan plan = Assign(world.TakeSnapshot(), portion);
+      for (std::size_t i = 0; is_first && i < plan.accept.size(); ++i) {
+        RC_ASSERT(plan.accept[i].request == whole.accept[i].request);
+        RC_ASSERT(plan.accept[i].pool == whole.accept[i].pool);
+      }
+      for (const auto& acceptance : plan.accept) RC_ASSERT(decided.insert(acceptance.request).second);
+      for (const auto& declination : plan.decline) RC_ASSERT(decided.insert(declination.request).second);
+      for (const auto& [shape, answers] : plan.waiting) RC_ASSERT(waiting.insert(shape).second);
+      for (const RequestId& id : decided) world.queues.Remove(id);
+      RC_ASSERT(!plan.continues_after || !portion.after || *portion.after < *plan.continues_after);
+      portion.after = plan.continues_after;
+      is_first = false;
+    } while (portion.after);
+    for (const auto& [id, request] : world.requests)
+      RC_ASSERT(decided.contains(id) || waiting.contains(ShapeOf(*request)));
+  }));
+}
+
+TEST(QueuesPropertyTest, HeadsAreTheFirstRequestsOfAllShapes) {
+  EXPECT_TRUE(rc::check([] {
+    Queues queues;
+    std::deque<NodeRequest> requests;
+    for (int step = *rc::gen::inRange(0, 40); step > 0; --step) {
+      RequestId id(fmt::format("{}-{:010}", *rc::gen::element(100, 200), *rc::gen::inRange(0, 8)));
+      NodeRequest& request = requests.emplace_back();
+      request.state =
+          *rc::gen::element(RequestState::kRequested, RequestState::kRequested, RequestState::kPending);
+      request.relative_priority = *rc::gen::inRange(0, 3);
+      request.node_types = {LabelName(*rc::gen::element<std::string>("small", "large"))};
+      if (*rc::gen::inRange(0, 4) == 0) {
+        queues.Remove(id);
+      } else {
+        queues.Put(id, request);
+      }
+      std::map<ServiceOrder, const Shape*> heads;
+      for (const auto& [shape, queue] : queues.shapes()) heads.emplace(queue.begin()->first, &shape);
+      RC_ASSERT(heads.size() == queues.heads().size());
+      for (const auto& [order, entry] : queues.heads()) RC_ASSERT(heads.at(order) == &entry->first);
+    }
+  }));
+}
+
 }  // namespace
 }  // namespace nodepool::sched

@@ -12,16 +12,25 @@ void Queues::Put(const RequestId& id, const NodeRequest& request) {
   auto order = OrderOf(id, request);
   if (!order || request.state != RequestState::kRequested) return;
   Shape shape = ShapeOf(request);
-  shapes_[shape].emplace(*order, Waiting{id, &request});
+  auto entry = shapes_.try_emplace(shape).first;
+  Queue& queue = entry->second;
+  if (queue.empty() || *order < queue.begin()->first) {
+    if (!queue.empty()) heads_.erase(queue.begin()->first);
+    heads_.emplace(*order, entry);
+  }
+  queue.emplace(*order, Waiting{id, &request});
   places_.emplace(id, Place{std::move(shape), std::move(*order)});
 }
 
 void Queues::Remove(const RequestId& id) {
   auto place = places_.find(id);
   if (place == places_.end()) return;
-  auto queue = shapes_.find(place->second.shape);
-  queue->second.erase(place->second.order);
-  if (queue->second.empty()) shapes_.erase(queue);
+  auto entry = shapes_.find(place->second.shape);
+  Queue& queue = entry->second;
+  queue.erase(place->second.order);
+  bool was_head = heads_.erase(place->second.order) > 0;
+  if (was_head && !queue.empty()) heads_.emplace(queue.begin()->first, entry);
+  if (queue.empty()) shapes_.erase(entry);
   places_.erase(place);
 }
 

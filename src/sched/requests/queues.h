@@ -46,7 +46,10 @@ class Queues {
   void Put(const RequestId& id, const NodeRequest& request);
   void Remove(const RequestId& id);
 
-  const std::map<Shape, Queue>& shapes() const { return shapes_; }
+  using Shapes = std::map<Shape, Queue>;
+  const Shapes& shapes() const { return shapes_; }
+  // Where the first request of each shape is, in service order over all shapes.
+  const std::map<ServiceOrder, Shapes::const_iterator>& heads() const { return heads_; }
   std::size_t size() const { return places_.size(); }
 
  private:
@@ -54,7 +57,8 @@ class Queues {
     Shape shape;
     ServiceOrder order;
   };
-  std::map<Shape, Queue> shapes_;
+  Shapes shapes_;
+  std::map<ServiceOrder, Shapes::const_iterator> heads_;
   std::unordered_map<RequestId, Place> places_;
 };
 
