@@ -13,9 +13,10 @@ PAUSES = "/nodepool/paused-providers"
 @pytest.fixture
 def leases(site):
     """Two launchers of two providers, with a token for operators."""
+    clouds = {name: {"directory": str(site.folder / name)} for name in ("cloud-a", "cloud-b")}  # the same for both launchers
     leases = LeaseSite(site, labels=[{"name": "small"}, {"name": "large"}],
-                       providers=[fake_provider("cloud-a", labels=("small", "large")),
-                                  fake_provider("cloud-b", labels=("small",), priority=200)])
+                       providers=[fake_provider("cloud-a", labels=("small", "large"), simulation=clouds["cloud-a"]),
+                                  fake_provider("cloud-b", labels=("small",), simulation=clouds["cloud-b"], priority=200)])
     leases.token("ops", "--scope", "operate")
     leases.token("ci", "--scope", "request")
     leases.start()
