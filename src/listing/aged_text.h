@@ -22,8 +22,11 @@ class AgedText {
   void Clear();
 
   void AppendTo(std::string& out, WallTime now) const;
+  // Bytes that AppendTo adds at most.
+  std::size_t MaxSize() const { return text_.size() + ages_.size() * kMaxAgeSize; }
 
  private:
+  static constexpr std::size_t kMaxAgeSize = 24;
   struct Age {
     std::size_t place;  // in the text
     WallTime since;

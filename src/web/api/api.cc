@@ -30,6 +30,7 @@ struct Resource {
 
 // An answer ends after the entry that exceeds this: making it blocks the loop.
 constexpr std::size_t kMaxBytes = 16 << 20;
+constexpr std::size_t kEndSize = 64;  // what follows the entries, at most
 
 // False if there are more than the query's limit, or more than fit.
 template <class T>
@@ -117,7 +118,10 @@ Resource<store::StoredNode> Nodes() {
       text += std::exchange(separator, ",");
       row.AppendTo(text, now);
     };
-    rows->ForEach(nodes, append, limit);
+    rows->Update(nodes, limit);
+    // A text of tens of megabytes is copied whenever it grows.
+    text.reserve(text.size() + rows->MaxSize() + nodes.all().size() + kEndSize);
+    rows->ForEach(append);
     return nodes.all().size() <= limit;
   };
   return {"nodes",

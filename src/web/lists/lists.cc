@@ -77,7 +77,8 @@ ForEachRow RowsOfNodes(const MakeRow& make) {
                                                                  const Request& request, const auto& see) {
     const std::string& wanted = request.Parameter("node_id");
     if (wanted.empty()) {
-      rows->ForEach(records.nodes, see);
+      rows->Update(records.nodes);
+      rows->ForEach(see);
     } else if (const store::StoredNode* node = records.nodes.Find(NodeId(wanted))) {
       AgedText row;
       make_row(row, *node);

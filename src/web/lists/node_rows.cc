@@ -16,17 +16,25 @@ NodeRows::Row NodeRows::RowOf(const store::StoredNode& node, std::span<Row>& old
   return {node.id, node.revision.mzxid, node.is_locked(), scratch_};
 }
 
-void NodeRows::ForEach(const store::NodeCache& nodes,
-                       const std::function<void(const listing::AgedText&)>& see, std::size_t limit) {
+void NodeRows::Update(const store::NodeCache& nodes, std::size_t limit) {
   std::vector<Row> rows;
   rows.reserve(std::min(limit, nodes.all().size()));
   std::span<Row> old_rows = rows_;
   for (const auto& [id, node] : nodes.all()) {
     if (rows.size() == limit) break;
     rows.push_back(RowOf(node, old_rows));
-    see(rows.back().text);
   }
   rows_ = std::move(rows);
+}
+
+void NodeRows::ForEach(const std::function<void(const listing::AgedText&)>& see) const {
+  for (const Row& row : rows_) see(row.text);
+}
+
+std::size_t NodeRows::MaxSize() const {
+  std::size_t size = 0;
+  for (const Row& row : rows_) size += row.text.MaxSize();
+  return size;
 }
 
 }  // namespace nodepool::web

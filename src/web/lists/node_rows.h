@@ -21,9 +21,13 @@ class NodeRows {
 
   explicit NodeRows(Make make) : make_(std::move(make)) {}
 
-  // Calls `see` for the first `limit` rows, by id. The others are dropped from the cache.
-  void ForEach(const store::NodeCache& nodes, const std::function<void(const listing::AgedText&)>& see,
-               std::size_t limit = std::numeric_limits<std::size_t>::max());
+  // Makes the first `limit` rows, by id. The others are dropped from the cache.
+  void Update(const store::NodeCache& nodes, std::size_t limit = std::numeric_limits<std::size_t>::max());
+
+  // Calls `see` for every row, by id.
+  void ForEach(const std::function<void(const listing::AgedText&)>& see) const;
+  // Bytes that all of them take at most.
+  std::size_t MaxSize() const;
 
  private:
   struct Row {

@@ -33,7 +33,9 @@ class NodeRowsTest : public launcher::LauncherTest {
       if (!text.empty()) text += ", ";
       row.AppendTo(text, time_.loop().Now());
     };
-    rows_.ForEach(*nodes_, append, limit);
+    rows_.Update(*nodes_, limit);
+    rows_.ForEach(append);
+    EXPECT_LE(text.size(), rows_.MaxSize() + 2 * nodes_->all().size());
     return text;
   }
 
