@@ -18,15 +18,13 @@ class AgedText {
 
   // The text so far, to append to.
   std::string& text() { return text_; }
+  std::size_t size() const { return text_.size(); }  // without the ages
   void AddAge(WallTime since, Style style) { ages_.push_back({text_.size(), since, style}); }
   void Clear();
 
   void AppendTo(std::string& out, WallTime now) const;
-  // Bytes that AppendTo adds at most.
-  std::size_t MaxSize() const { return text_.size() + ages_.size() * kMaxAgeSize; }
 
  private:
-  static constexpr std::size_t kMaxAgeSize = 24;
   struct Age {
     std::size_t place;  // in the text
     WallTime since;

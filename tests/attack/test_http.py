@@ -52,7 +52,7 @@ def test_answers_that_are_too_large(site, launcher, measured):
     plant_nodes(site, port, 80, comment="x" * 900_000)
     with measured("lists of 72 MB", launcher):
         for _ in range(scaled(3, 20)):
-            assert b" 503 " in exchange(port, asking("/api/v1/nodes", "Host: x", "Connection: close"))[:20]
+            assert exchange(port, asking("/api/v1/nodes", "Host: x", "Connection: close")).endswith(b'"is_complete":false}')
 
 
 def test_large_answers_that_nobody_reads(site, launcher, measured):

@@ -30,7 +30,6 @@ struct Resource {
 
 // An answer ends after the entry that exceeds this: making it blocks the loop.
 constexpr std::size_t kMaxBytes = 16 << 20;
-constexpr std::size_t kEndSize = 64;  // what follows the entries, at most
 
 // False if there are more than the query's limit, or more than fit.
 template <class T>
@@ -118,11 +117,9 @@ Resource<store::StoredNode> Nodes() {
       text += std::exchange(separator, ",");
       row.AppendTo(text, now);
     };
-    rows->Update(nodes, limit);
-    // A text of tens of megabytes is copied whenever it grows.
-    text.reserve(text.size() + rows->MaxSize() + nodes.all().size() + kEndSize);
+    bool is_complete = rows->Update(nodes, {limit, kMaxBytes});
     rows->ForEach(append);
-    return nodes.all().size() <= limit;
+    return is_complete;
   };
   return {"nodes",
           "Every node of the cluster, by id.",

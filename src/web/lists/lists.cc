@@ -77,7 +77,7 @@ ForEachRow RowsOfNodes(const MakeRow& make) {
                                                                  const Request& request, const auto& see) {
     const std::string& wanted = request.Parameter("node_id");
     if (wanted.empty()) {
-      rows->Update(records.nodes);
+      rows->Update(records.nodes, {});
       rows->ForEach(see);
     } else if (const store::StoredNode* node = records.nodes.Find(NodeId(wanted))) {
       AgedText row;

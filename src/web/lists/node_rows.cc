@@ -16,25 +16,22 @@ NodeRows::Row NodeRows::RowOf(const store::StoredNode& node, std::span<Row>& old
   return {node.id, node.revision.mzxid, node.is_locked(), scratch_};
 }
 
-void NodeRows::Update(const store::NodeCache& nodes, std::size_t limit) {
+bool NodeRows::Update(const store::NodeCache& nodes, const Limits& limits) {
   std::vector<Row> rows;
-  rows.reserve(std::min(limit, nodes.all().size()));
+  rows.reserve(std::min(limits.rows, nodes.all().size()));
+  std::size_t bytes = 0;
   std::span<Row> old_rows = rows_;
   for (const auto& [id, node] : nodes.all()) {
-    if (rows.size() == limit) break;
+    if (rows.size() == limits.rows || bytes > limits.bytes) break;
     rows.push_back(RowOf(node, old_rows));
+    bytes += rows.back().text.size();
   }
   rows_ = std::move(rows);
+  return rows_.size() == nodes.all().size();
 }
 
 void NodeRows::ForEach(const std::function<void(const listing::AgedText&)>& see) const {
   for (const Row& row : rows_) see(row.text);
-}
-
-std::size_t NodeRows::MaxSize() const {
-  std::size_t size = 0;
-  for (const Row& row : rows_) size += row.text.MaxSize();
-  return size;
 }
 
 }  // namespace nodepool::web

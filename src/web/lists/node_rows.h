@@ -21,13 +21,18 @@ class NodeRows {
 
   explicit NodeRows(Make make) : make_(std::move(make)) {}
 
-  // Makes the first `limit` rows, by id. The others are dropped from the cache.
-  void Update(const store::NodeCache& nodes, std::size_t limit = std::numeric_limits<std::size_t>::max());
+  struct Limits {
+    std::size_t rows = std::numeric_limits<std::size_t>::max();
+    // Without ages. The row that exceeds it is the last.
+    std::size_t bytes = std::numeric_limits<std::size_t>::max();
+  };
+
+  // Makes the first rows, by id, up to the limits. The others are dropped from the cache. Returns whether
+  // these are all.
+  bool Update(const store::NodeCache& nodes, const Limits& limits);
 
   // Calls `see` for every row, by id.
   void ForEach(const std::function<void(const listing::AgedText&)>& see) const;
-  // Bytes that all of them take at most.
-  std::size_t MaxSize() const;
 
  private:
   struct Row {

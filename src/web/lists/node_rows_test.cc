@@ -26,16 +26,15 @@ class NodeRowsTest : public launcher::LauncherTest {
     start_ = time_.loop().Now();
   }
 
-  std::string Show(std::size_t limit = 100) {
+  std::string Show(NodeRows::Limits limits = {}) {
     made_.clear();
     std::string text;
     auto append = [&](const listing::AgedText& row) {
       if (!text.empty()) text += ", ";
       row.AppendTo(text, time_.loop().Now());
     };
-    rows_.Update(*nodes_, limit);
+    is_complete_ = rows_.Update(*nodes_, limits);
     rows_.ForEach(append);
-    EXPECT_LE(text.size(), rows_.MaxSize() + 2 * nodes_->all().size());
     return text;
   }
 
@@ -43,6 +42,7 @@ class NodeRowsTest : public launcher::LauncherTest {
   std::vector<NodeId> ids_;
   WallTime start_;
   std::vector<std::string> made_;
+  bool is_complete_ = false;
   NodeRows rows_{[this](listing::AgedText& row, const store::StoredNode& node) {
     made_.push_back(*node.record.comment);
     row.text() += *node.record.comment + (node.is_locked() ? " locked " : " ");
@@ -88,10 +88,14 @@ TEST_F(NodeRowsTest, NodesComeAndGo) {
   EXPECT_THAT(made_, ElementsAre("e"));
 }
 
-TEST_F(NodeRowsTest, NoMoreThanTheLimit) {
-  EXPECT_EQ(Show(2), "a 0s, b 0s");
-  EXPECT_EQ(Show(0), "");
-  EXPECT_EQ(Show(), "a 0s, b 0s, c 0s");
+TEST_F(NodeRowsTest, NoMoreThanTheLimits) {
+  EXPECT_EQ(Show({.rows = 2}), "a 0s, b 0s");
+  EXPECT_FALSE(is_complete_);
+  EXPECT_EQ(Show({.rows = 0}), "");
+  EXPECT_EQ(Show({.bytes = 3}), "a 0s, b 0s");
+  EXPECT_FALSE(is_complete_);
+  EXPECT_EQ(Show({.rows = 3}), "a 0s, b 0s, c 0s");
+  EXPECT_TRUE(is_complete_);
 }
 
 }  // namespace
