@@ -37,6 +37,11 @@ def free_port() -> int:
                 return port
 
 
+def files_of_processes(name: str) -> list[pathlib.Path]:
+    """/proc/PID/NAME of every process; any may be gone when it is read."""
+    return [process / name for process in pathlib.Path("/proc").glob("[0-9]*")]
+
+
 def wait_for(condition, what: str, seconds: float = 30.0, pause: float = 0.05):
     """The first true value of `condition()`; AssertionError naming `what` after the time-out."""
     deadline = time.monotonic() + seconds

@@ -10,7 +10,7 @@ import threading
 import pytest
 from exec_nodes import Nodes, host
 from nodepool_helpers import ROOT
-from services import Process, Sshd, wait_for
+from services import Process, Sshd, files_of_processes, wait_for
 
 CONSUMERS = ROOT / "examples/consumers"
 TOOL = CONSUMERS / "shell/nodepool-lease"
@@ -28,7 +28,7 @@ def nodes(site, sshd):
 def left_over(folder: pathlib.Path) -> list[str]:
     """Command lines of the examples' own processes that work for this test."""
     found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+    for path in files_of_processes("cmdline"):
         try:
             line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:

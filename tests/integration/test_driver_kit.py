@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from nodepool_helpers import BIN, ROOT, run
-from services import Process, wait_for
+from services import Process, files_of_processes, wait_for
 
 TOOLS = ["bwrap", "ssh-keygen", "ssh", "setsid", "cmake"]
 
@@ -67,7 +67,7 @@ def bubble_provider(tmp_path, key):
 
 def processes_of(folder: pathlib.Path):
     found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+    for path in files_of_processes("cmdline"):
         try:
             if str(folder).encode() in path.read_bytes() and b"bwrap" in path.read_bytes():
                 found.append(path)

@@ -2,7 +2,6 @@
 import contextlib
 import http.server
 import os
-import pathlib
 import pty
 import re
 import signal
@@ -14,7 +13,7 @@ import threading
 import pytest
 from exec_nodes import Nodes, host
 from nodepool_helpers import BIN
-from services import free_port, wait_for
+from services import files_of_processes, free_port, wait_for
 from web_client import get
 from web_tls import WebTls
 
@@ -179,7 +178,7 @@ def test_the_token_is_never_shown(nodes, tmp_path):
     running = nodes.start("-d", "small", "--", f"touch {begun}; sleep 1000")
     wait_for(begun.exists, "the command has begun")
     secret = nodes.token.split(".")[1]
-    for line in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+    for line in files_of_processes("cmdline"):
         with contextlib.suppress(OSError):
             assert secret.encode() not in line.read_bytes()
     running.send(signal.SIGTERM)

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from nodepool_helpers import BIN, ROOT
-from services import Process, wait_for
+from services import Process, files_of_processes, wait_for
 from shell import Shell
 from tour import play_tour
 
@@ -100,7 +100,7 @@ def test_a_launcher_that_is_killed_is_said_to_be_killed(tmp_path):
     try:
         wait_for(lambda: "The launcher runs until Ctrl-C" in run.output(), "the pool is full", 60)
         mine = str(tmp_path / "nodepool.yaml").encode()
-        launchers = [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")
+        launchers = [path for path in files_of_processes("cmdline")
                      if mine in _read(path) and b"standalone" in _read(path)]
         for path in launchers:
             os.kill(int(path.parent.name), signal.SIGKILL)
@@ -134,7 +134,7 @@ def test_the_tour(checkout):
     environment = ["env", "-C", checkout, f"PATH={checkout}/path:{os.environ['PATH']}", f"NODEPOOL_BIN={checkout}/build/release/bin"]
     with Shell(environment, checkout) as shell:
         play_tour(shell)
-        children = [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if str(checkout).encode() in _read(path)]
+        children = [path for path in files_of_processes("cmdline") if str(checkout).encode() in _read(path)]
         assert children == [], "no process is left"
         assert "Nothing is running" in shell.succeed("./run stop")
 

@@ -11,9 +11,10 @@ import pytest
 
 from images import ImageSite
 from nodepool_helpers import ROOT
-from services import wait_for
+from services import files_of_processes, wait_for
 
 ELEMENTS = ROOT / "tests/data/elements"
+BUILD_SECONDS = 400  # that a build may take: alone 20, beside other tests on a slow machine 120
 
 pytestmark = pytest.mark.skipif(
     os.getuid() != 0 or not all(map(shutil.which, ("disk-image-create", "sudo", "qemu-img")))
@@ -45,7 +46,7 @@ def start(images, entry, simulation=None):
 def mounts(folder: pathlib.Path) -> set[str]:
     """What is mounted below the folder, by us or in the builds' own namespaces."""
     found = set()
-    for table in pathlib.Path("/proc").glob("[0-9]*/mounts"):
+    for table in files_of_processes("mounts"):
         try:
             found |= {line for line in table.read_text().splitlines() if str(folder) in line}
         except OSError:
@@ -91,7 +92,7 @@ def assert_nothing_left(images):
 
 def test_an_image_of_disk_image_create_boots(images):
     config, builder = start(images, image(images, formats=["raw"]))
-    build, number = images.wait_upload("tiny", seconds=120)
+    build, number = images.wait_upload("tiny", seconds=BUILD_SECONDS)
     record, = images.cloud_images().values()
     path = images.images_dir() / f"tiny-{build}.qcow2"
     assert record["md5"] == hashlib.md5(path.read_bytes()).hexdigest()
@@ -112,7 +113,7 @@ def test_an_image_of_disk_image_create_boots(images):
 
 def test_a_failing_element(images):
     config, builder = start(images, image(images, env={"DIB_TEST_FAIL": 3}))
-    wait_for(lambda: "ended with 3" in builder.output(), "the build fails", 60)
+    wait_for(lambda: "ended with 3" in builder.output(), "the build fails", BUILD_SECONDS)
     log, = images.log_dir().iterdir()
     assert log.read_text().endswith("\nExit code: 3\n")
     wait_for(lambda: not images.files() and not images.builds("tiny"), "nothing is left of it")
@@ -122,11 +123,11 @@ def test_a_failing_element(images):
 # builder.md 8.6, 20.6, D-41: told to end, disk-image-create unmounts and removes what it has made
 @pytest.mark.parametrize("how", ["time-out", "stop", "kill", "kill-command"])
 def test_an_ended_build_leaves_nothing(images, how):
-    settings = {"build-timeout": 20} if how == "time-out" else {}
+    settings = {"build-timeout": 60} if how == "time-out" else {}
     config, builder = start(images, image(images, env={"DIB_TEST_SLEEP": 1000}, **settings))
-    wait_for(lambda: len(mounts(images.work)) >= 4, "the build works in its chroot", 60)
+    wait_for(lambda: len(mounts(images.work)) >= 4, "the build works in its chroot", BUILD_SECONDS)
     if how == "time-out":
-        wait_for(lambda: "took longer than build-timeout" in builder.output(), "time is up", 60)
+        wait_for(lambda: "took longer than build-timeout" in builder.output(), "time is up", 120)
     elif how == "stop":
         builder.stop(number=signal.SIGINT, seconds=60)
         assert builder.wait() == 0
@@ -146,7 +147,7 @@ def test_an_ended_build_leaves_nothing(images, how):
 # D-46: qcow2 needs an option that qemu-img refuses for vmdk
 def test_formats_that_exclude_each_other(images):
     config, builder = start(images, image(images, formats=["vmdk"]))
-    build, _ = images.wait_upload("tiny", seconds=120)
+    build, _ = images.wait_upload("tiny", seconds=BUILD_SECONDS)
     assert images.builds("tiny")[build]["formats"] == "qcow2,vmdk"
     for name in ("qcow2", "vmdk"):
         path = images.images_dir() / f"tiny-{build}.{name}"
