@@ -52,18 +52,19 @@ def test_a_request_from_its_creation_to_its_end(site, leases):
 
 
 # REQ-2
-def test_the_request_has_standard_fields_only(site, leases):
-    tree = site.observer()
-    seen = []
-    tree.zk.ensure_path("/nodepool/requests")
-
-    @tree.zk.ChildrenWatch("/nodepool/requests")
-    def _(names):
-        seen.extend((name, tree.request(name)) for name in names)
-
-    client = leases.client("ci")
+def test_the_request_has_standard_fields_only(site):
+    leases = LeaseSite(site, providers=[fake_provider(**{"max-servers": 1})])
+    leases.token("ci", "--scope", "request")
+    leases.start()
+    client, tree = leases.client("ci"), site.observer()
     client.held(client.make())
-    (name, record) = next(entry for entry in seen if entry[1])
+    client.make()  # which waits
+
+    def waiting():
+        found = [(name, tree.request(name)) for name in tree.children("/nodepool/requests")]
+        return [entry for entry in found if entry[1]]
+
+    name, record = wait_for(waiting, "the request waits")[-1]
     assert name.startswith("200-")
     assert set(record) <= {"state", "state_time", "declined_by", "node_types", "nodes", "reuse", "requestor",
                            "requestor_data", "provider", "relative_priority", "event_id", "created_time", "tenant_name"}
