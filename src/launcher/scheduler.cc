@@ -174,6 +174,8 @@ SteadyTime Scheduler::Decide() {
   }
   for (const auto& acceptance : plan.accept) CarryOut(acceptance);
   for (const auto& declination : plan.decline) CarryOut(declination);
+  // Of a shape that is asked again, since its first request has gone, the answers are those of the next
+  // decision.
   round_.waiting.merge(plan.waiting);
   round_.after = std::move(plan.continues_after);
   return round_.after ? std::max(decided, next_decision_) : EndRound();

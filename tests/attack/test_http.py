@@ -47,7 +47,7 @@ def test_one_long_field(site, launcher, measured):
             assert len(exchange(port, asking("/node-list", "Host: x", "Connection: close"))) < 4 << 20
 
 
-def test_answers_that_are_too_large(site, launcher, measured):
+def test_more_than_an_answer_holds(site, launcher, measured):
     port = launcher.web_port
     plant_nodes(site, port, 80, comment="x" * 900_000)
     with measured("lists of 72 MB", launcher):

@@ -58,7 +58,8 @@ void WaitLog::Report(const std::map<sched::Shape, sched::Answers>& waiting, cons
   if (unnamed == 0 || (counted_ && now - *counted_ < kRemembered)) return;
   counted_ = now;
   logger_.Warning(
-      "Requests of {} more kinds wait, too many to log why each does; `nodepool request-list` shows it",
+      "Requests of {} more kinds wait, too many to log why each does; `nodepool request-list --detail` shows "
+      "it",
       unnamed);
 }
 

@@ -116,9 +116,9 @@ TEST_F(WaitLogTest, ThousandsOfShapesAreCounted) {
     now_ += std::chrono::seconds(10);
   }
   ASSERT_EQ(log_.records().size(), 1001u);
-  EXPECT_EQ(
-      log_.records().back().text,
-      "Requests of 500 more kinds wait, too many to log why each does; `nodepool request-list` shows it");
+  EXPECT_EQ(log_.records().back().text,
+            "Requests of 500 more kinds wait, too many to log why each does; `nodepool request-list "
+            "--detail` shows it");
   wait_log_.Report({}, queues_, now_ + std::chrono::minutes(5));
   wait_log_.Report(waiting, queues_, now_ + std::chrono::minutes(5));
   EXPECT_EQ(log_.records().size(), 2002u) << "those that no longer wait make room";
