@@ -1,5 +1,8 @@
 #include "async/loop.h"
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include "async/await_note.h"
 #include "async/event.h"
 #include "async/system_clock.h"
@@ -60,6 +63,8 @@ Task<> Loop::Elapse(SteadyTime when) {
 }
 
 Task<> Loop::SleepFor(Duration duration) { return SleepUntil(SteadyNow() + duration); }
+
+Task<> Loop::GiveWay() { co_await boost::asio::post(context_, boost::asio::use_awaitable); }
 
 void Loop::Run() {
   context_.restart();

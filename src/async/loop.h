@@ -34,6 +34,8 @@ class Loop {
   // Ends at `when`, or throws kCancelled at once when the task is cancelled.
   Task<> SleepUntil(SteadyTime when);
   Task<> SleepFor(Duration duration);
+  // Ends when everything else that can run now has had its turn.
+  Task<> GiveWay();
   // As SleepUntil, for a wait whose note says something else (await_note.h).
   Task<> Elapse(SteadyTime when);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/error.h"
 #include "store/cache/component_registry.h"
 #include "store/cache/image_cache.h"
 #include "store/cache/job_cache.h"
@@ -20,10 +21,16 @@ struct Records {
   const store::LeaseCache& leases;
   const store::PauseCache& pauses;
 
+  static constexpr const char* kNotComplete = "The records are not read yet, or ZooKeeper is away.";
+
   // Whether all records are known; false while ZooKeeper is away.
   bool is_complete() const {
     return nodes.synced() && requests.synced() && images.synced() && components.synced() && jobs.synced() &&
            leases.synced() && pauses.synced();
+  }
+  // Throws Error(kRetry) unless they are.
+  void RequireComplete() const {
+    if (!is_complete()) throw Error(Verdict::kRetry, kNotComplete);
   }
 };
 

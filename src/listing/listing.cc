@@ -36,6 +36,9 @@ void AppendWritten(std::string& out, std::string_view json) {
   }
 }
 
+// A table shows less of a cell.
+constexpr std::size_t kLongestText = 1024;
+
 bool IsShown(const Column& column, const std::vector<std::string>& keys) {
   return keys.empty() || std::ranges::find(keys, column.key) != keys.end();
 }
@@ -82,7 +85,9 @@ void AppendTexts(AgedText& out, const std::vector<Column>& columns, const std::v
     if (std::optional<WallTime> time = is_age ? TimeOf(row[i]) : std::nullopt) {
       out.AddAge(*time, AgedText::Style::kClock);
     } else {
+      std::size_t begin = text.size();
       AppendText(text, row[i]);
+      text.resize(std::min(text.size(), begin + kLongestText));
     }
     text += '\0';
   }

@@ -140,7 +140,7 @@ Task<> ReceiveUntilBroken(Loop& loop, const std::string& endpoint,
     int received = 0;
     for (; received < kBatch && subscription.HasMessage(); ++received) receive(subscription.Receive());
     if (received == kBatch) {
-      co_await asio::post(loop.executor(), asio::use_awaitable);
+      co_await loop.GiveWay();
     } else {
       if (subscription.IsBroken()) co_return;
       co_await signal.async_wait(asio::posix::descriptor_base::wait_read, asio::use_awaitable);

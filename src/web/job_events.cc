@@ -27,7 +27,7 @@ Task<Response> Handle(Loop& loop, launcher::Launcher& launcher, Request request)
   if (!request.Header("content-type").starts_with("application/json"))
     co_return ErrorResponse(request, 415, "Events of jobs are sent as application/json.");
   if (!launcher.records().is_complete())
-    co_return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
+    co_return ErrorResponse(request, 503, launcher::Records::kNotComplete);
   Expected<JobEvent> event = ParseJobEvent(request.body);
   if (!event) co_return ErrorResponse(request, 400, event.error().message());
   SteadyTime deadline = loop.SteadyNow() + kTimeout;

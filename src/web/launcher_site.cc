@@ -60,7 +60,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
   std::ranges::move(LiveEndpoints(loop, std::move(live), access), std::back_inserter(endpoints));
   std::ranges::move(RequestEndpoints(loop, launcher, access), std::back_inserter(endpoints));
   std::ranges::move(ActionEndpoints(loop, launcher, access), std::back_inserter(endpoints));
-  endpoints.push_back(OpenApiEndpoint(endpoints, std::string(Version()), recent));
+  endpoints.push_back(OpenApiEndpoint(endpoints, std::string(Version()), loop));
   return endpoints;
 }
 

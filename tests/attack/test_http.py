@@ -51,8 +51,22 @@ def test_more_than_an_answer_holds(site, launcher, measured):
     port = launcher.web_port
     plant_nodes(site, port, 80, comment="x" * 900_000)
     with measured("lists of 72 MB", launcher):
-        for _ in range(scaled(3, 20)):
-            assert exchange(port, asking("/api/v1/nodes", "Host: x", "Connection: close")).endswith(b'"is_complete":false}')
+        for number in range(scaled(3, 20)):
+            # Different queries: none is answered from the cache.
+            for query in (f"limit={1000 - number}", f"provider=elsewhere&limit={1000 - number}"):
+                answer = exchange(port, asking(f"/api/v1/nodes?{query}", "Host: x", "Connection: close"))
+                assert answer.endswith(b'"is_complete":false}')
+
+
+def test_more_than_a_list_without_pages_holds(site, launcher, measured):
+    port = launcher.web_port
+    plant_nodes(site, port, 80, comment="x" * 900_000)
+    with measured("lists of 72 MB without pages", launcher):
+        for number in range(scaled(3, 20)):
+            for accept, status in [("application/json", b"503"), ("text/plain", b"200")]:
+                headers = ["Host: x", "Connection: close", f"Accept: {accept}"]
+                answer = exchange(port, asking(f"/node-list?fields=id,{number}", *headers))
+                assert answer.startswith(b"HTTP/1.1 " + status), answer[:400]
 
 
 def test_large_answers_that_nobody_reads(site, launcher, measured):

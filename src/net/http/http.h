@@ -40,7 +40,11 @@ struct HttpResponse {
   std::string content_type = "text/plain; charset=UTF-8";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;  // besides type and length
-  std::shared_ptr<BodyStream> stream = nullptr;              // if set, it is sent in place of `body`
+  // If one is set, it is sent in place of `body`.
+  std::shared_ptr<const std::string> shared_body = nullptr;  // which other answers have, too
+  std::shared_ptr<BodyStream> stream = nullptr;
+
+  const std::string& whole_body() const { return shared_body ? *shared_body : body; }
 };
 
 // "Not Found" and so on; empty for a code that has no name.

@@ -69,8 +69,11 @@ struct Manner {
   bool knows_chunks = true;
 };
 
-http::response<http::string_body> MessageOf(HttpResponse response, const Manner& manner) {
-  http::response<http::string_body> message;
+// The body stays with the response.
+using Message = http::response<http::span_body<const char>>;
+
+Message MessageOf(const HttpResponse& response, const Manner& manner) {
+  Message message;
   message.version(11);
   message.result(static_cast<unsigned>(response.status));
   message.set(http::field::content_type, response.content_type);
@@ -80,17 +83,20 @@ http::response<http::string_body> MessageOf(HttpResponse response, const Manner&
     message.chunked(manner.knows_chunks);
     return message;
   }
-  message.content_length(response.body.size());
-  if (!manner.is_head) message.body() = std::move(response.body);
+  const std::string& body = response.whole_body();
+  message.content_length(body.size());
+  if (!manner.is_head) message.body() = {body.data(), body.size()};
   return message;
 }
 
-Task<boost::system::error_code> Write(Connection& connection, http::response<http::string_body> message,
-                                      bool is_head_only) {
+// Of a response with a stream only the header.
+Task<boost::system::error_code> Write(Connection& connection, const HttpResponse& response,
+                                      const Manner& manner) {
   boost::system::error_code error;
   auto token = asio::redirect_error(asio::use_awaitable, error);
-  http::response_serializer<http::string_body> serializer(message);
-  if (is_head_only) {
+  Message message = MessageOf(response, manner);
+  http::response_serializer<Message::body_type> serializer(message);
+  if (manner.is_head || response.stream) {
     co_await http::async_write_header(connection, serializer, token);
   } else {
     co_await http::async_write(connection, serializer, token);
@@ -308,22 +314,21 @@ Task<std::optional<OpenStream>> HttpServer::Converse(Connection& connection) {
     if (response.stream && streaming_.size() >= limits_.streams) {
       response = Plain(503, "There are too many streams; try again later");
     }
-    bool is_large = !manner.is_head && response.body.size() > kSmallAnswer;
-    if (is_large && unsent_bytes_ + response.body.size() > limits_.unsent_bytes) {
-      bool is_too_large = response.body.size() > limits_.unsent_bytes;
+    std::size_t size = manner.is_head ? 0 : response.whole_body().size();
+    bool is_large = size > kSmallAnswer;
+    if (is_large && unsent_bytes_ + size > limits_.unsent_bytes) {
+      bool is_too_large = size > limits_.unsent_bytes;
       response = Plain(503, is_too_large ? "The answer is too large; ask for less"
                                          : "Others do not take their answers; try again");
       is_large = false;
     }
-    std::size_t unsent = is_large ? response.body.size() : 0;
+    std::size_t unsent = is_large ? size : 0;
     unsent_bytes_ += unsent;
     ScopeExit sent([&] { unsent_bytes_ -= unsent; });
     OpenStream stream{manner.is_head ? nullptr : response.stream, manner.knows_chunks};
     if (stream.body) manner.keeps_alive = false;
-    http::response<http::string_body> message = MessageOf(std::move(response), manner);
     HangUpLater slow(loop_, connection.socket(), limits_.answer_time);
-    boost::system::error_code failed =
-        co_await Write(connection, std::move(message), manner.is_head || stream.body);
+    boost::system::error_code failed = co_await Write(connection, response, manner);
     if (failed) co_return std::nullopt;
     if (stream.body) co_return stream;
     if (!manner.keeps_alive) {

@@ -106,7 +106,7 @@ Task<Response> ActionHandlers::Handle(Request request, const Action& action, Ste
                             fmt::format("The token {} lacks the scope operate.", caller->name()));
   }
   if (!launcher_.records().is_complete())
-    co_return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
+    co_return ErrorResponse(request, 503, launcher::Records::kNotComplete);
   SteadyTime deadline = loop_.SteadyNow() + kActionTimeout;
   Task<Deed> work = (this->*step)(request, *caller, std::move(places));
   Outcome<Deed> deed = co_await Attempt(WithDeadline(loop_, deadline, action.what, std::move(work)));

@@ -69,7 +69,7 @@ class ActionsTest : public launcher::LauncherTest {
   log::Capture log_;
 };
 
-json::value Parsed(const Response& response) { return json::parse(response.body); }
+json::value Parsed(const Response& response) { return json::parse(response.whole_body()); }
 
 // ACT-9, ACT-11
 TEST_F(ActionsTest, NodesAreHeldGivenBackAndDeleted) {
@@ -172,7 +172,7 @@ TEST_F(ActionsTest, ProvidersArePausedDrainedAndUsedAgain) {
   Put("/nodepool/paused-providers/gone", "{}");
   time_.Advance(seconds(1));
   Response listed = time_.Run(lists.Answer(Asking("GET", "/api/v1/pauses")));
-  EXPECT_EQ(Parsed(listed).at("pauses").as_array().size(), 2u) << listed.body;
+  EXPECT_EQ(Parsed(listed).at("pauses").as_array().size(), 2u) << listed.whole_body();
   EXPECT_EQ(Ask("POST", "/api/v1/providers/gone/unpause").status, 204);
   Response used = Ask("POST", path + "unpause");
   ASSERT_EQ(used.status, 200) << used.body;

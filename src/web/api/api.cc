@@ -25,39 +25,95 @@ struct Resource {
       for_each;
   bool is_known_without_zookeeper = false;
   // Appends the first entries without a filter; false if there are more. Not set: the filtered way is used.
-  std::function<bool(std::string& text, const Launcher&, std::size_t limit, WallTime now)> append_first = {};
+  std::function<Task<bool>(std::string& text, const Launcher&, std::size_t limit, WallTime now, Pace&)>
+      append_first = {};
+
+  // Throws Error(kRetry) unless all entries are known.
+  void RequireComplete(const Launcher& launcher) const {
+    if (!is_known_without_zookeeper) launcher.records().RequireComplete();
+  }
 };
 
-// An answer ends after the entry that exceeds this: making it blocks the loop.
+// An answer ends after the entry that exceeds this.
 constexpr std::size_t kMaxBytes = 16 << 20;
+constexpr std::size_t kMaxEntry = 1 << 20;  // a record is not larger
+
+// A text is copied whenever it grows, so a large one gets all the space that it may take.
+void MakeSpaceForEntry(std::string& text) {
+  if (text.size() > kMaxEntry) text.reserve(kMaxBytes + kMaxEntry);
+}
+
+// Appends entries after `after`, and moves it, until the answer is complete, a limit is reached, or `pace` is due.
+template <class T>
+class Matching {
+ public:
+  Matching(std::string& text, const Resource<T>& resource, const Query& query, WallTime now)
+      : text_(text), resource_(resource), query_(query), now_(now), after_(query.after) {}
+
+  enum class End { kComplete, kLimit, kPause };
+  End AppendSome(const Launcher& launcher, const Pace& pace) {
+    End end = End::kComplete;
+    resource_.for_each(launcher, after_, [&](const T& entry) {
+      if (IsAskedFor(resource_.fields, entry, query_.filter)) {
+        if (count_ == query_.limit || text_.size() >= kMaxBytes) {
+          end = End::kLimit;
+          return false;
+        }
+        Append(entry);
+      }
+      if (!pace.is_due()) return true;
+      std::optional<std::string> place = resource_.fields.OrderOf(entry);
+      if (!place) return true;
+      after_ = *place;
+      end = End::kPause;
+      return false;
+    });
+    return end;
+  }
+
+ private:
+  void Append(const T& entry) {
+    if (count_++ > 0) text_ += ',';
+    row_.Clear();
+    resource_.fields.Append(row_, entry);
+    MakeSpaceForEntry(text_);
+    row_.AppendTo(text_, now_);
+  }
+
+  std::string& text_;
+  const Resource<T>& resource_;
+  const Query& query_;
+  WallTime now_;
+  std::string after_;
+  std::size_t count_ = 0;
+  listing::AgedText row_;
+};
 
 // False if there are more than the query's limit, or more than fit.
 template <class T>
-bool AppendMatching(std::string& text, const Launcher& launcher, const Resource<T>& resource,
-                    const Query& query, WallTime now) {
-  std::size_t count = 0;
-  bool is_complete = true;
-  listing::AgedText row;
-  resource.for_each(launcher, query.after, [&](const T& entry) {
-    if (!IsAskedFor(resource.fields, entry, query.filter)) return true;
-    is_complete = count < query.limit && text.size() < kMaxBytes;
-    if (!is_complete) return false;
-    if (count++ > 0) text += ',';
-    row.Clear();
-    resource.fields.Append(row, entry);
-    row.AppendTo(text, now);
-    return true;
-  });
-  return is_complete;
+Task<bool> AppendMatching(std::string& text, const Launcher& launcher, const Resource<T>& resource,
+                          const Query& query, WallTime now, Pace& pace) {
+  using End = typename Matching<T>::End;
+  Matching<T> matching(text, resource, query, now);
+  End end = End::kPause;
+  while ((end = matching.AppendSome(launcher, pace)) == End::kPause) {
+    co_await pace.Pause();
+    resource.RequireComplete(launcher);
+  }
+  co_return end == End::kComplete;
 }
 
 template <class T>
-void AppendBody(std::string& text, const Launcher& launcher, const Resource<T>& resource, const Query& query,
-                WallTime now) {
+Task<> AppendBody(std::string& text, const Launcher& launcher, const Resource<T>& resource,
+                  const Query& query, WallTime now, Pace& pace) {
   text += "{\"" + resource.name + "\":[";
-  bool is_complete = resource.append_first && query.filter.empty() && query.after.empty()
-                         ? resource.append_first(text, launcher, query.limit, now)
-                         : AppendMatching(text, launcher, resource, query, now);
+  bool is_complete = false;
+  if (resource.append_first && query.filter.empty() && query.after.empty()) {
+    is_complete = co_await resource.append_first(text, launcher, query.limit, now, pace);
+    resource.RequireComplete(launcher);
+  } else {
+    is_complete = co_await AppendMatching(text, launcher, resource, query, now, pace);
+  }
   text += is_complete ? "],\"is_complete\":true}" : "],\"is_complete\":false}";
 }
 
@@ -72,16 +128,17 @@ std::string KeyOf(const Request& request, const Query& query) {
 }
 
 template <class T>
-Response Answer(const Launcher& launcher, RecentAnswers& recent, const Resource<T>& resource,
-                const Request& request) {
-  Expected<Query> query = ReadQuery(request, resource.fields.type().fields);
-  if (!query) return ErrorResponse(request, 400, query.error().message());
-  if (!resource.is_known_without_zookeeper && !launcher.records().is_complete()) {
-    return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
-  }
-  return recent.Answer(
-      request, KeyOf(request, *query), "application/json",
-      [&](std::string& body, WallTime now) { AppendBody(body, launcher, resource, *query, now); });
+Task<Response> Answer(const Launcher& launcher, std::shared_ptr<RecentAnswers> recent,
+                      std::shared_ptr<const Resource<T>> resource, Request request) {
+  Expected<Query> query = ReadQuery(request, resource->fields.type().fields);
+  if (!query) co_return ErrorResponse(request, 400, query.error().message());
+  if (!resource->is_known_without_zookeeper && !launcher.records().is_complete())
+    co_return ErrorResponse(request, 503, launcher::Records::kNotComplete);
+  auto make = [&](std::string& body, WallTime now, Pace& pace) {
+    return AppendBody(body, launcher, *resource, *query, now, pace);
+  };
+  std::string key = KeyOf(request, *query);
+  co_return co_await recent->Answer(std::move(request), std::move(key), "application/json", make);
 }
 
 template <class T>
@@ -95,10 +152,11 @@ Endpoint EndpointOf(const Launcher& launcher, std::shared_ptr<RecentAnswers> rec
       {400}};
   if (!resource.is_known_without_zookeeper) doc.errors.push_back(503);
   std::string path = "/api/v1/" + resource.name;
-  auto answer = [&launcher, recent, resource = std::move(resource)](const Request& request) {
-    return Answer(launcher, *recent, resource, request);
+  auto shared = std::make_shared<const Resource<T>>(std::move(resource));
+  auto answer = [&launcher, recent, shared](Request request) {
+    return Answer(launcher, recent, shared, std::move(request));
   };
-  return {"GET", std::move(path), Pure(answer), std::move(doc)};
+  return {"GET", std::move(path), answer, std::move(doc)};
 }
 
 // Calls `see` for the entries of a cache after `after`, by key.
@@ -107,19 +165,26 @@ void ForEachIn(const Map& map, const typename Map::key_type& after, const See& s
   for (auto it = map.upper_bound(after); it != map.end() && see(it->second);) ++it;
 }
 
+Task<bool> AppendRows(std::string& text, std::shared_ptr<NodeRows> rows, const store::NodeCache& nodes,
+                      std::size_t max_rows, WallTime now, Pace& pace) {
+  NodeRows::Limits limits{max_rows, kMaxBytes};
+  bool is_complete = co_await rows->Update(nodes, limits, pace);
+  std::string_view separator = "";
+  auto append = [&](const listing::AgedText& row) {
+    text += std::exchange(separator, ",");
+    MakeSpaceForEntry(text);
+    row.AppendTo(text, now);
+  };
+  co_await rows->ForEach(append, pace);
+  co_return is_complete;
+}
+
 Resource<store::StoredNode> Nodes() {
   auto rows = std::make_shared<NodeRows>(
       [](listing::AgedText& row, const store::StoredNode& node) { NodeFields().Append(row, node); });
-  auto append_first = [rows](std::string& text, const Launcher& launcher, std::size_t limit, WallTime now) {
-    const store::NodeCache& nodes = launcher.records().nodes;
-    std::string_view separator = "";
-    auto append = [&](const listing::AgedText& row) {
-      text += std::exchange(separator, ",");
-      row.AppendTo(text, now);
-    };
-    bool is_complete = rows->Update(nodes, {limit, kMaxBytes});
-    rows->ForEach(append);
-    return is_complete;
+  auto append_first = [rows](std::string& text, const Launcher& launcher, std::size_t limit, WallTime now,
+                             Pace& pace) {
+    return AppendRows(text, rows, launcher.records().nodes, limit, now, pace);
   };
   return {"nodes",
           "Every node of the cluster, by id.",

@@ -45,7 +45,7 @@ class ApiTest : public launcher::LauncherTest {
     time_.Advance(std::chrono::seconds(2));
     Response response = Ask("/api/v1/" + resource + query);
     EXPECT_EQ(response.status, 200) << response.body;
-    return json::parse(response.body).at(resource).as_array();
+    return json::parse(response.whole_body()).at(resource).as_array();
   }
   std::vector<std::string> Names(const std::string& resource, const std::string& query,
                                  const char* key = "id") {
@@ -120,8 +120,8 @@ TEST_F(ApiTest, QueriesSelectEntries) {
   EXPECT_THAT(Names("nodes", "?state=ready"), IsEmpty());
   EXPECT_THAT(Names("nodes", "?state=&limit="), ElementsAre(a, b, c));
   EXPECT_THAT(Names("nodes", "?limit=2"), ElementsAre(a, b));
-  EXPECT_THAT(Ask("/api/v1/nodes?limit=2").body, HasSubstr(R"("is_complete":false})"));
-  EXPECT_THAT(Ask("/api/v1/nodes?limit=3").body, HasSubstr(R"("is_complete":true})"));
+  EXPECT_THAT(Ask("/api/v1/nodes?limit=2").whole_body(), HasSubstr(R"("is_complete":false})"));
+  EXPECT_THAT(Ask("/api/v1/nodes?limit=3").whole_body(), HasSubstr(R"("is_complete":true})"));
   EXPECT_THAT(Names("nodes", "?after=" + a + "&limit=1"), ElementsAre(b));
   EXPECT_THAT(Names("nodes", "?after=" + a + "&label=small"), IsEmpty());
   EXPECT_THAT(Names("nodes", "?after=" + b), ElementsAre(c)) << "answers of two pages are not mixed up";
@@ -130,6 +130,46 @@ TEST_F(ApiTest, QueriesSelectEntries) {
   EXPECT_THAT(Names("providers", "?provider=unknown", "name"), IsEmpty());
   EXPECT_THAT(Names("components", "?label=small", "kind"), ElementsAre("pool"));
   EXPECT_THAT(Names("components", "?state=running", "kind"), ElementsAre("launcher", "pool"));
+}
+
+TEST_F(ApiTest, AnAnswerInPortionsIsTheSame) {
+  StartSite();
+  for (int i = 0; i < 9; ++i) {
+    AddNode(NodeState::kHold, [&](Node& node) { node.type = {LabelName(i % 3 == 0 ? "large" : "small")}; });
+    Request({"small"});
+  }
+  time_.Advance(std::chrono::seconds(2));
+  Router portions(ApiEndpoints(*running_->launcher,
+                               std::make_shared<RecentAnswers>(time_.loop(), Duration::zero())));
+  for (std::string target : {"nodes", "nodes?limit=4", "nodes?label=large", "nodes?label=large&limit=2",
+                             "nodes?label=large&limit=3", "nodes?state=ready", "nodes?limit=0&state=hold",
+                             "requests", "requests?limit=3", "components", "providers"}) {
+    net::HttpRequest request;
+    ASSERT_TRUE(net::ParseTarget("/api/v1/" + target, request));
+    std::string whole = Ask("/api/v1/" + target).whole_body();
+    EXPECT_EQ(time_.Run(portions.Answer(request)).whole_body(), whole) << target;
+  }
+}
+
+TEST_F(ApiTest, ZooKeeperIsLostDuringAnAnswer) {
+  StartSite();
+  for (int i = 0; i < 9; ++i) AddNode(NodeState::kHold);
+  time_.Advance(std::chrono::seconds(2));
+  Router portions(ApiEndpoints(*running_->launcher,
+                               std::make_shared<RecentAnswers>(time_.loop(), Duration::zero())));
+  for (const char* target : {"/api/v1/nodes", "/api/v1/nodes?state=hold"}) {
+    net::HttpRequest request;
+    ASSERT_TRUE(net::ParseTarget(target, request));
+    int status = 0;
+    boost::asio::co_spawn(time_.loop().context(), portions.Answer(request),
+                          [&](const std::exception_ptr&, Response response) { status = response.status; });
+    ASSERT_EQ(time_.loop().context().poll_one(), 1u);
+    zk_.Disconnect(*running_->client);
+    time_.loop().RunReady();
+    EXPECT_EQ(status, 503) << target;
+    zk_.Reconnect(*running_->client);
+    ASSERT_TRUE(Await([&] { return running_->launcher->records().is_complete(); }));
+  }
 }
 
 TEST_F(ApiTest, UnknownParametersAreNamed) {
@@ -291,8 +331,8 @@ TEST_F(ApiTest, HeadersAndMethods) {
   }
   EXPECT_EQ(Ask("/api/v1/nodes", "GET", {{"if-modified-since", made}}).status, 304);
   AddNode(NodeState::kHold);
-  EXPECT_EQ(Ask("/api/v1/nodes").body, response.body) << "given again for a second";
-  EXPECT_NE(Ask("/api/v1/nodes?limit=5").body, response.body) << "another query";
+  EXPECT_EQ(Ask("/api/v1/nodes").shared_body, response.shared_body) << "given again for a second";
+  EXPECT_NE(Ask("/api/v1/nodes?limit=5").whole_body(), response.whole_body()) << "another query";
   EXPECT_EQ(Ask("/api/v1/nodes", "HEAD").status, 200);
   for (const char* method : {"POST", "PUT", "DELETE"}) {
     Response refused = Ask("/api/v1/nodes", method);
@@ -318,7 +358,7 @@ TEST_F(ApiTest, TheDocumentDescribesTheEndpoints) {
   StartSite();
   std::vector<Endpoint> endpoints =
       LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_, access_);
-  json::value document = json::parse(Ask("/api/v1/openapi.json").body);
+  json::value document = json::parse(Ask("/api/v1/openapi.json").whole_body());
   std::size_t operations = 0;
   for (const auto& [path, methods] : document.at("paths").as_object()) {
     operations += methods.as_object().size();

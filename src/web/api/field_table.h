@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <functional>
 #include <optional>
@@ -40,6 +41,13 @@ class FieldTable {
     std::vector<FieldDoc> docs;
     for (const Field& field : fields_) docs.push_back(field.doc);
     return ObjectOf(std::move(docs));
+  }
+
+  // The text by which entries are sorted; nullopt: there is none.
+  std::optional<std::string> OrderOf(const T& entry) const {
+    auto field = std::ranges::find(fields_, true, [](const Field& each) { return each.doc.is_order; });
+    if (field == fields_.end()) return std::nullopt;
+    return std::string(field->value(entry).text().value());
   }
 
   // Requires that no field is an age.

@@ -189,18 +189,20 @@ json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::string& 
             {"securitySchemes", {{kTokenScheme, {{"type", "http"}, {"scheme", "bearer"}}}}}}}};
 }
 
-Endpoint OpenApiEndpoint(const std::vector<Endpoint>& endpoints, const std::string& version,
-                         std::shared_ptr<RecentAnswers> recent) {
+Endpoint OpenApiEndpoint(const std::vector<Endpoint>& endpoints, const std::string& version, Loop& loop) {
   Endpoint own{"GET",
                "/api/v1/openapi.json",
                nullptr,
                {"This document, in the form of OpenAPI.", {}, {{"application/json", MapOf(Any())}}, {}}};
   std::vector<Endpoint> all = endpoints;
   all.push_back(own);
-  std::string text = json::serialize(OpenApi(all, version));
-  own.handler = Pure([text, recent](const Request& request) {
-    return recent->Answer(request, request.path, "application/json",
-                          [&](std::string& body, WallTime) { body = text; });
+  auto text = std::make_shared<const std::string>(json::serialize(OpenApi(all, version)));
+  own.handler = Pure([text, &loop](const Request&) {
+    Response response;
+    response.content_type = "application/json";
+    response.shared_body = text;
+    AddCachingHeaders(response, loop.Now());
+    return response;
   });
   return own;
 }

@@ -22,6 +22,10 @@ using listing::AgedText;
 using listing::Column;
 using listing::Listing;
 using listing::NodeColumns;
+using See = NodeRows::See;
+
+// A list ends with the answer, so what is larger than this is not made.
+constexpr std::size_t kMaxListBytes = 32 << 20;
 
 Listing Requests(const Records& records) { return listing::ListRequests(records.requests.all()); }
 Listing Uploads(const Records& records) { return listing::ListUploads(records.images); }
@@ -53,37 +57,55 @@ MakeRow TextsOf(const std::vector<Column>& columns) {
 }
 
 // Calls a function with the rows of a list in a format.
-using ForEachRow =
-    std::function<void(const Records&, const Request&, const std::function<void(const AgedText&)>& see)>;
+using ForEachRow = std::function<Task<>(const Records&, const Request&, See see, Pace&)>;
+
+// Without a pause: the cells refer to the records.
+Task<> SeeRows(Listing (*list)(const Records&), MakeRow make, Records records, See see) {
+  AgedText text;
+  for (const std::vector<Cell>& row : list(records).rows) {
+    text.Clear();
+    make(text, row);
+    see(text);
+  }
+  co_return;
+}
 
 // The rows of short lists are made each time.
 ForEachRow RowsOf(Listing (*list)(const Records&), const MakeRow& make) {
-  return [=](const Records& records, const Request&, const auto& see) {
-    AgedText text;
-    for (const std::vector<Cell>& row : list(records).rows) {
-      text.Clear();
-      make(text, row);
-      see(text);
-    }
+  return [=](const Records& records, const Request&, See see, Pace&) {
+    return SeeRows(list, make, records, std::move(see));
   };
+}
+
+Task<> SeeNodes(std::shared_ptr<NodeRows> rows, Records records, See see, Pace& pace) {
+  NodeRows::Limits limits{.bytes = kMaxListBytes};
+  bool is_all = co_await rows->Update(records.nodes, limits, pace);
+  records.RequireComplete();
+  if (!is_all)
+    throw Error(Verdict::kQuota,
+                "The list of nodes is larger than 32 MiB. /api/v1/nodes has it in pages; node_id selects a node.");
+  co_await rows->ForEach(std::move(see), pace);
+}
+
+Task<> SeeNode(NodeRows::Make make, Records records, NodeId id, See see) {
+  if (const store::StoredNode* node = records.nodes.Find(id)) {
+    AgedText row;
+    make(row, *node);
+    see(row);
+  }
+  co_return;
 }
 
 // The rows of the nodes are cached.
 ForEachRow RowsOfNodes(const MakeRow& make) {
-  auto make_row = [make](AgedText& row, const store::StoredNode& node) {
+  NodeRows::Make make_row = [make](AgedText& row, const store::StoredNode& node) {
     make(row, NodeRow(node, NodeColumns::kDetail));
   };
-  return [make_row, rows = std::make_shared<NodeRows>(make_row)](const Records& records,
-                                                                 const Request& request, const auto& see) {
+  auto rows = std::make_shared<NodeRows>(make_row);
+  return [make_row, rows](const Records& records, const Request& request, See see, Pace& pace) {
     const std::string& wanted = request.Parameter("node_id");
-    if (wanted.empty()) {
-      rows->Update(records.nodes, {});
-      rows->ForEach(see);
-    } else if (const store::StoredNode* node = records.nodes.Find(NodeId(wanted))) {
-      AgedText row;
-      make_row(row, *node);
-      see(row);
-    }
+    return wanted.empty() ? SeeNodes(rows, records, std::move(see), pace)
+                          : SeeNode(make_row, records, NodeId(wanted), std::move(see));
   };
 }
 
@@ -102,41 +124,46 @@ List ShortList(Listing (*list)(const Records&), const std::vector<Column>& colum
   return {columns, RowsOf(list, JsonOf(columns)), RowsOf(list, TextsOf(columns))};
 }
 
-void AppendBody(std::string& body, const Records& records, const List& list, const Request& request,
-                Format format, WallTime now) {
-  if (format == Format::kJson) {
-    body += '[';
-    std::string_view separator = "";
-    list.json(records, request, [&](const AgedText& row) {
-      body += std::exchange(separator, CommaOf(JsonStyle::kPython));
-      row.AppendTo(body, now);
-    });
-    body += ']';
-  } else {
-    const std::string& keys = request.Parameter("fields");
-    listing::TableRows table(list.columns, now, listing::Colors::kNone,
-                             keys.empty() ? std::vector<std::string>() : Split(keys, ','));
-    list.texts(records, request, [&](const AgedText& row) { table.Append(row); });
-    body = table.ToString();
-  }
+Task<> AppendJsonRows(std::string& body, const Records& records, const List& list, const Request& request,
+                      WallTime now, Pace& pace) {
+  body += '[';
+  std::string_view separator = "";
+  auto append = [&](const AgedText& row) {
+    body += std::exchange(separator, CommaOf(JsonStyle::kPython));
+    row.AppendTo(body, now);
+  };
+  co_await list.json(records, request, append, pace);
+  body += ']';
 }
 
-Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const Request& request,
-                const List& list) {
+Task<> AppendTable(std::string& body, const Records& records, const List& list, const Request& request,
+                   WallTime now, Pace& pace) {
+  const std::string& keys = request.Parameter("fields");
+  listing::TableRows table(list.columns, now, listing::Colors::kNone,
+                           keys.empty() ? std::vector<std::string>() : Split(keys, ','));
+  auto append = [&](const AgedText& row) { table.Append(row); };
+  co_await list.texts(records, request, append, pace);
+  body = table.ToString();
+}
+
+Task<Response> Answer(const launcher::Launcher& launcher, std::shared_ptr<RecentAnswers> recent,
+                      std::shared_ptr<const List> list, Request request) {
   if (!launcher.records().is_complete()) {
-    return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
+    co_return ErrorResponse(request, 503, launcher::Records::kNotComplete);
   }
   std::optional<Format> format = ChooseFormat(AcceptOf(request));
   if (!format) {
-    return ErrorResponse(request, 406, "There is text/html, text/plain and application/json.");
+    co_return ErrorResponse(request, 406, "There is text/html, text/plain and application/json.");
   }
   // Other parameters of the query have no effect.
   std::string key = request.path + (format == Format::kJson ? "\njson" : "\ntext");
   for (const char* parameter : {"fields", "node_id"}) key += "\n" + request.Parameter(parameter);
   const char* type = format == Format::kJson ? "application/json" : "text/plain; charset=UTF-8";
-  return recent.Answer(request, key, type, [&](std::string& body, WallTime now) {
-    AppendBody(body, launcher.records(), list, request, *format, now);
-  });
+  auto append = format == Format::kJson ? AppendJsonRows : AppendTable;
+  auto make = [&, records = launcher.records()](std::string& body, WallTime now, Pace& pace) {
+    return append(body, records, *list, request, now, pace);
+  };
+  co_return co_await recent->Answer(request, std::move(key), type, make);
 }
 
 // The JSON type of the rows, for any type of cell.
@@ -162,10 +189,11 @@ std::vector<Endpoint> ListEndpoints(const launcher::Launcher& launcher,
                  std::vector<ParameterDoc> parameters = {}) {
     EndpointDoc doc = DocOf(std::move(summary), list.columns);
     doc.parameters.insert(doc.parameters.end(), parameters.begin(), parameters.end());
-    auto answer = [&launcher, recent, list = std::move(list)](const Request& request) {
-      return Answer(launcher, *recent, request, list);
+    auto shared = std::make_shared<const List>(std::move(list));
+    auto answer = [&launcher, recent, shared](Request request) {
+      return Answer(launcher, recent, shared, std::move(request));
     };
-    endpoints.push_back({"GET", std::move(path), Pure(answer), std::move(doc), true});
+    endpoints.push_back({"GET", std::move(path), answer, std::move(doc), true});
   };
   add("/image-list", "Uploads of images.", ShortList(&Uploads, listing::UploadColumns()));
   add("/dib-image-list", "Builds of images.", ShortList(&Builds, listing::BuildColumns()));

@@ -1,6 +1,7 @@
 #include "web/lists/node_rows.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nodepool::web {
 
@@ -16,22 +17,31 @@ NodeRows::Row NodeRows::RowOf(const store::StoredNode& node, std::span<Row>& old
   return {node.id, node.revision.mzxid, node.is_locked(), scratch_};
 }
 
-bool NodeRows::Update(const store::NodeCache& nodes, const Limits& limits) {
+Task<bool> NodeRows::Update(const store::NodeCache& nodes, Limits limits, Pace& pace) {
+  std::vector<Row> former = std::exchange(rows_, {});
+  std::span<Row> old_rows = former;
   std::vector<Row> rows;
   rows.reserve(std::min(limits.rows, nodes.all().size()));
   std::size_t bytes = 0;
-  std::span<Row> old_rows = rows_;
-  for (const auto& [id, node] : nodes.all()) {
-    if (rows.size() == limits.rows || bytes > limits.bytes) break;
-    rows.push_back(RowOf(node, old_rows));
+  auto next = nodes.all().begin();
+  while (next != nodes.all().end() && rows.size() < limits.rows && bytes <= limits.bytes) {
+    rows.push_back(RowOf(next->second, old_rows));
     bytes += rows.back().text.size();
+    ++next;
+    if (pace.is_due()) {
+      co_await pace.Pause();
+      next = nodes.all().upper_bound(rows.back().id);
+    }
   }
   rows_ = std::move(rows);
-  return rows_.size() == nodes.all().size();
+  co_return next == nodes.all().end();
 }
 
-void NodeRows::ForEach(const std::function<void(const listing::AgedText&)>& see) const {
-  for (const Row& row : rows_) see(row.text);
+Task<> NodeRows::ForEach(See see, Pace& pace) const {
+  for (const Row& row : rows_) {
+    see(row.text);
+    if (pace.is_due()) co_await pace.Pause();
+  }
 }
 
 }  // namespace nodepool::web

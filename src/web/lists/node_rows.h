@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "async/pace.h"
 #include "listing/aged_text.h"
 #include "store/cache/node_cache.h"
 
 namespace nodepool::web {
 
 // The rows of a list of all nodes. Their texts are cached and made again only when the node has changed: only
-// ages depend on the time.
+// ages depend on the time. One task uses them at a time.
 class NodeRows {
  public:
   // Appends a node's row to an empty text.
@@ -29,10 +30,11 @@ class NodeRows {
 
   // Makes the first rows, by id, up to the limits. The others are dropped from the cache. Returns whether
   // these are all.
-  bool Update(const store::NodeCache& nodes, const Limits& limits);
+  Task<bool> Update(const store::NodeCache& nodes, Limits limits, Pace& pace);
 
+  using See = std::function<void(const listing::AgedText&)>;
   // Calls `see` for every row, by id.
-  void ForEach(const std::function<void(const listing::AgedText&)>& see) const;
+  Task<> ForEach(See see, Pace& pace) const;
 
  private:
   struct Row {

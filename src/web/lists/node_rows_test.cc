@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <set>
 #include <utility>
 
 #include "launcher/launcher_fixture_for_test.h"
@@ -12,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 // Rows "id comment, locked, age", and which of them were made for the last text.
 class NodeRowsTest : public launcher::LauncherTest {
@@ -33,8 +39,8 @@ class NodeRowsTest : public launcher::LauncherTest {
       if (!text.empty()) text += ", ";
       row.AppendTo(text, time_.loop().Now());
     };
-    is_complete_ = rows_.Update(*nodes_, limits);
-    rows_.ForEach(append);
+    is_complete_ = time_.Run(rows_.Update(*nodes_, limits, pace_));
+    time_.Run(rows_.ForEach(append, pace_));
     return text;
   }
 
@@ -43,6 +49,7 @@ class NodeRowsTest : public launcher::LauncherTest {
   WallTime start_;
   std::vector<std::string> made_;
   bool is_complete_ = false;
+  Pace pace_{time_.loop(), Duration::zero()};  // always due
   NodeRows rows_{[this](listing::AgedText& row, const store::StoredNode& node) {
     made_.push_back(*node.record.comment);
     row.text() += *node.record.comment + (node.is_locked() ? " locked " : " ");
@@ -96,6 +103,38 @@ TEST_F(NodeRowsTest, NoMoreThanTheLimits) {
   EXPECT_FALSE(is_complete_);
   EXPECT_EQ(Show({.rows = 3}), "a 0s, b 0s, c 0s");
   EXPECT_TRUE(is_complete_);
+}
+
+// The update begins when the node's removal has gone so many steps.
+TEST_F(NodeRowsTest, ANodeGoesWhileRowsAreMade) {
+  auto& context = time_.loop().context();
+  std::set<std::size_t> sizes;
+  for (int steps = 0; steps < 60; ++steps) {
+    NodeId gone = AddNode(NodeState::kHold, [](Node& node) { node.comment = "d"; });
+    ASSERT_TRUE(Await([&] { return nodes_->Find(gone) != nullptr; }));
+    boost::asio::co_spawn(context, store::EraseNode(*client_store_, gone, start_), boost::asio::detached);
+    for (int i = 0; i < steps; ++i) context.poll_one();
+    boost::asio::co_spawn(context, rows_.Update(*nodes_, {}, pace_), boost::asio::detached);
+    context.poll();
+    ASSERT_TRUE(Await([&] { return nodes_->Find(gone) == nullptr; }));
+    std::vector<std::string> texts;
+    auto see = [&](const listing::AgedText& row) { row.AppendTo(texts.emplace_back(), start_); };
+    time_.Run(rows_.ForEach(see, pace_));
+    EXPECT_THAT(texts, IsSupersetOf({"a 0s", "b 0s", "c 0s"}));
+    sizes.insert(texts.size());
+  }
+  EXPECT_THAT(sizes, ElementsAre(3, 4)) << "it went before its turn and after it";
+}
+
+TEST_F(NodeRowsTest, ACancelledUpdateLeavesNoHalfRows) {
+  Show();
+  boost::asio::cancellation_signal stop;
+  boost::asio::co_spawn(time_.loop().context(), rows_.Update(*nodes_, {}, pace_),
+                        boost::asio::bind_cancellation_slot(stop.slot(), boost::asio::detached));
+  ASSERT_EQ(time_.loop().context().poll_one(), 1u);
+  stop.emit(boost::asio::cancellation_type::all);
+  time_.loop().RunReady();
+  EXPECT_EQ(Show(), "a 0s, b 0s, c 0s");
 }
 
 }  // namespace

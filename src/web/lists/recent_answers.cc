@@ -1,5 +1,6 @@
 #include "web/lists/recent_answers.h"
 
+#include "async/attempt.h"
 #include "base/time_text.h"
 #include "web/caching.h"
 
@@ -19,34 +20,56 @@ bool IsKnown(const Request& request, WallTime made, WallTime now) {
 
 }  // namespace
 
-const RecentAnswers::Made& RecentAnswers::Find(const std::string& key, const Make& make) {
-  SteadyTime now = loop_.SteadyNow();
-  auto found = made_.find(key);
-  if (found != made_.end() && now < found->second.stale) return found->second;
-  std::string body;
-  if (found != made_.end()) body.swap(found->second.body);
-  body.clear();
-  std::erase_if(made_, [&](const auto& entry) { return now >= entry.second.stale; });
-  if (made_.size() >= kMaxAnswers) made_.clear();
-  WallTime at = loop_.Now();
-  make(body, at);
-  Made& made = made_[key];
-  made = {at, now + kFresh, std::move(body)};
-  return made;
+void RecentAnswers::Clear() {
+  made_.clear();
+  ++generation_;
 }
 
-Response RecentAnswers::Answer(const Request& request, const std::string& key, std::string content_type,
-                               const Make& make) {
-  const Made& made = Find(key, make);
+std::optional<RecentAnswers::Made> RecentAnswers::FindFresh(const std::string& key) const {
+  auto found = made_.find(key);
+  if (found == made_.end() || loop_.SteadyNow() >= found->second.stale) return std::nullopt;
+  return found->second;
+}
+
+std::shared_ptr<std::string> RecentAnswers::NewBody(const std::string& key) {
+  auto body = std::make_shared<std::string>();
+  auto former = made_.find(key);
+  bool is_unused = former != made_.end() && former->second.body.use_count() == 1;
+  if (is_unused) body->swap(*former->second.body);
+  body->clear();
+  return body;
+}
+
+Task<RecentAnswers::Made> RecentAnswers::Get(std::string key, Make make) {
+  if (std::optional<Made> fresh = FindFresh(key)) co_return *fresh;
+  Gate::Pass pass = co_await making_.Enter();
+  // Another client may have asked for the same.
+  if (std::optional<Made> fresh = FindFresh(key)) co_return *fresh;
+  SteadyTime begin = loop_.SteadyNow();
+  Made made{loop_.Now(), begin + kFresh, NewBody(key)};
+  std::erase_if(made_, [&](const auto& entry) { return begin >= entry.second.stale; });
+  if (made_.size() >= kMaxAnswers) made_.clear();
+  std::uint64_t generation = generation_;
+  Pace pace(loop_, stretch_);
+  co_await make(*made.body, made.at, pace);
+  if (generation == generation_) made_[key] = made;
+  co_return made;
+}
+
+Task<Response> RecentAnswers::Answer(Request request, std::string key, std::string content_type, Make make) {
+  Outcome<Made> made = co_await Attempt(Get(std::move(key), std::move(make)));
+  if (FailedWith(made, Verdict::kRetry, Verdict::kQuota))
+    co_return ErrorResponse(request, 503, made.error().message());
+  if (!made) made.error().Rethrow();
   Response response;
   response.content_type = std::move(content_type);
-  AddCachingHeaders(response, made.at);
-  if (IsKnown(request, made.at, loop_.Now())) {
+  AddCachingHeaders(response, made->at);
+  if (IsKnown(request, made->at, loop_.Now())) {
     response.status = 304;
   } else {
-    response.body = made.body;
+    response.shared_body = made->body;
   }
-  return response;
+  co_return response;
 }
 
 }  // namespace nodepool::web

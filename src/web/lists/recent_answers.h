@@ -1,40 +1,52 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
-#include "async/loop.h"
+#include "async/gate.h"
+#include "async/pace.h"
 #include "web/router.h"
 
 namespace nodepool::web {
 
 // Response cache: expensive answers are reused for a second, with the headers that say so, and answered with
-// 304 if the client has them (operations.md 6.6).
+// 304 if the client has them (operations.md 6.6). One answer is made at a time.
 class RecentAnswers {
  public:
-  // Appends to an empty body, which has the capacity of the previous one.
-  using Make = std::function<void(std::string& body, WallTime now)>;
+  // Appends to an empty body, which has the capacity of the previous one, and pauses whenever `pace` is due.
+  // An Error with verdict kRetry or kQuota says why there is no answer now (503).
+  using Make = std::function<Task<>(std::string& body, WallTime now, Pace& pace)>;
 
-  explicit RecentAnswers(Loop& loop) : loop_(loop) {}
+  // An answer is made in stretches, between which the loop does its other work.
+  explicit RecentAnswers(Loop& loop, Duration stretch = Pace::kStretch) : loop_(loop), stretch_(stretch) {}
 
   // From now on answers show what is known now.
-  void Clear() { made_.clear(); }
+  void Clear();
 
   // `key` identifies everything that the body depends on.
-  Response Answer(const Request& request, const std::string& key, std::string content_type, const Make& make);
+  Task<Response> Answer(Request request, std::string key, std::string content_type, Make make);
 
  private:
   struct Made {
     WallTime at;
     SteadyTime stale;  // from then on; the wall clock may be set back
-    std::string body;
+    std::shared_ptr<std::string> body;
   };
 
-  const Made& Find(const std::string& key, const Make& make);
+  std::optional<Made> FindFresh(const std::string& key) const;
+  // The empty body for a new answer.
+  std::shared_ptr<std::string> NewBody(const std::string& key);
+  Task<Made> Get(std::string key, Make make);
 
   Loop& loop_;
+  Duration stretch_;
+  Gate making_{1};
   std::map<std::string, Made> made_;  // by key
+  std::uint64_t generation_ = 0;      // how often it was cleared
 };
 
 }  // namespace nodepool::web

@@ -76,7 +76,7 @@ Task<Response> RequestHandlers::Handle(Request request, Step step) {
   std::expected<Caller, Response> caller = co_await access_.Identify(request);
   if (!caller) co_return std::move(caller.error());
   if (!launcher_.records().is_complete())
-    co_return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
+    co_return ErrorResponse(request, 503, launcher::Records::kNotComplete);
   Task<Response> work = (this->*step)(request, *caller);
   Outcome<Response> response = co_await Attempt(std::move(work));
   if (!response) co_return ErrorResponse(request, 503, response.error().message());

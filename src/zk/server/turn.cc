@@ -1,8 +1,5 @@
 #include "zk/server/turn.h"
 
-#include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 namespace nodepool::zk::server {
 namespace {
 
@@ -23,7 +20,7 @@ void Turn::End() {
 Task<> Turn::Begin() {
   End();
   pass_ = co_await gate_.Enter();
-  co_await boost::asio::post(loop_.context(), boost::asio::use_awaitable);
+  co_await loop_.GiveWay();
   ends_ = loop_.SteadyNow() + kTurn;
 }
 

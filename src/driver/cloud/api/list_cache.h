@@ -111,7 +111,7 @@ class ListCache {
       latest_ = {std::make_shared<const T>(std::move(*list)), begun};
       read_once_.NotifyAll();
       // Let the waiting tasks read the list, and perhaps wait again, before checking whether any still waits.
-      co_await loop.SleepFor(Duration::zero());
+      co_await loop.GiveWay();
     }
   }
 
