@@ -43,7 +43,8 @@ void MakeSpaceForEntry(std::string& text) {
   if (text.size() > kMaxEntry) text.reserve(kMaxBytes + kMaxEntry);
 }
 
-// Appends entries after `after`, and moves it, until the answer is complete, a limit is reached, or `pace` is due.
+// Appends entries after `after`, and moves it, until the answer is complete, a limit is reached, or `pace` is
+// due.
 template <class T>
 class Matching {
  public:

@@ -139,8 +139,8 @@ TEST_F(ApiTest, AnAnswerInPortionsIsTheSame) {
     Request({"small"});
   }
   time_.Advance(std::chrono::seconds(2));
-  Router portions(ApiEndpoints(*running_->launcher,
-                               std::make_shared<RecentAnswers>(time_.loop(), Duration::zero())));
+  Router portions(
+      ApiEndpoints(*running_->launcher, std::make_shared<RecentAnswers>(time_.loop(), Duration::zero())));
   for (std::string target : {"nodes", "nodes?limit=4", "nodes?label=large", "nodes?label=large&limit=2",
                              "nodes?label=large&limit=3", "nodes?state=ready", "nodes?limit=0&state=hold",
                              "requests", "requests?limit=3", "components", "providers"}) {
@@ -155,8 +155,8 @@ TEST_F(ApiTest, ZooKeeperIsLostDuringAnAnswer) {
   StartSite();
   for (int i = 0; i < 9; ++i) AddNode(NodeState::kHold);
   time_.Advance(std::chrono::seconds(2));
-  Router portions(ApiEndpoints(*running_->launcher,
-                               std::make_shared<RecentAnswers>(time_.loop(), Duration::zero())));
+  Router portions(
+      ApiEndpoints(*running_->launcher, std::make_shared<RecentAnswers>(time_.loop(), Duration::zero())));
   for (const char* target : {"/api/v1/nodes", "/api/v1/nodes?state=hold"}) {
     net::HttpRequest request;
     ASSERT_TRUE(net::ParseTarget(target, request));

@@ -82,8 +82,9 @@ Task<> SeeNodes(std::shared_ptr<NodeRows> rows, Records records, See see, Pace& 
   bool is_all = co_await rows->Update(records.nodes, limits, pace);
   records.RequireComplete();
   if (!is_all)
-    throw Error(Verdict::kQuota,
-                "The list of nodes is larger than 32 MiB. /api/v1/nodes has it in pages; node_id selects a node.");
+    throw Error(
+        Verdict::kQuota,
+        "The list of nodes is larger than 32 MiB. /api/v1/nodes has it in pages; node_id selects a node.");
   co_await rows->ForEach(std::move(see), pace);
 }
 
