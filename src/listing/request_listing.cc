@@ -19,14 +19,21 @@ std::vector<Column> RequestColumns() {
           {.key = "event_id", .title = "Event ID", .fit = kLongId}};
 }
 
+std::vector<Cell> RequestRow(const store::StoredRequest& request) {
+  const NodeRequest& record = request.record;
+  return {request.id.value,
+          NumberValue(record.relative_priority),
+          StateCell(record.state),
+          TextCell(record.requestor),
+          JsonNames(record.node_types),
+          JsonNames(record.nodes),
+          JsonNames(record.declined_by),
+          TextCell(record.event_id)};
+}
+
 Listing ListRequests(const std::map<RequestId, store::StoredRequest>& requests) {
   Listing listing{RequestColumns(), {}};
-  for (const auto& [id, request] : requests) {
-    const NodeRequest& record = request.record;
-    listing.rows.push_back({id.value, NumberValue(record.relative_priority), StateCell(record.state),
-                            TextCell(record.requestor), JsonNames(record.node_types), JsonNames(record.nodes),
-                            JsonNames(record.declined_by), TextCell(record.event_id)});
-  }
+  for (const auto& [id, request] : requests) listing.rows.push_back(RequestRow(request));
   return listing;
 }
 

@@ -2,11 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "base/metrics/prometheus.h"
@@ -14,6 +17,7 @@
 #include "launcher/launcher_fixture_for_test.h"
 #include "web/api/open_api.h"
 #include "web/launcher_site.h"
+#include "web/lists/lists.h"
 
 namespace nodepool::web {
 namespace {
@@ -31,6 +35,19 @@ class ApiTest : public launcher::LauncherTest {
   void StartSite() {
     running_ = &StartLauncher();
     router_.emplace(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_, access_));
+  }
+  static net::HttpRequest Asking(const std::string& target, const char* type = "application/json") {
+    net::HttpRequest request;
+    request.headers["accept"] = type;
+    EXPECT_TRUE(net::ParseTarget(target, request));
+    return request;
+  }
+  // The lists, made with a pause after each entry.
+  Router InPortions() {
+    auto recent = std::make_shared<RecentAnswers>(time_.loop(), Duration::zero());
+    std::vector<Endpoint> endpoints = ApiEndpoints(*running_->launcher, recent);
+    std::ranges::move(ListEndpoints(*running_->launcher, recent), std::back_inserter(endpoints));
+    return Router(std::move(endpoints));
   }
   Response Ask(const std::string& target, std::string method = "GET",
                std::map<std::string, std::string> headers = {{"accept", "application/json"}}) {
@@ -139,29 +156,30 @@ TEST_F(ApiTest, AnAnswerInPortionsIsTheSame) {
     Request({"small"});
   }
   time_.Advance(std::chrono::seconds(2));
-  Router portions(
-      ApiEndpoints(*running_->launcher, std::make_shared<RecentAnswers>(time_.loop(), Duration::zero())));
-  for (std::string target : {"nodes", "nodes?limit=4", "nodes?label=large", "nodes?label=large&limit=2",
-                             "nodes?label=large&limit=3", "nodes?state=ready", "nodes?limit=0&state=hold",
-                             "requests", "requests?limit=3", "components", "providers"}) {
-    net::HttpRequest request;
-    ASSERT_TRUE(net::ParseTarget("/api/v1/" + target, request));
-    std::string whole = Ask("/api/v1/" + target).whole_body();
-    EXPECT_EQ(time_.Run(portions.Answer(request)).whole_body(), whole) << target;
+  Router portions = InPortions();
+  for (std::string target :
+       {"/api/v1/nodes", "/api/v1/nodes?limit=4", "/api/v1/nodes?label=large",
+        "/api/v1/nodes?label=large&limit=2", "/api/v1/nodes?label=large&limit=3", "/api/v1/nodes?state=ready",
+        "/api/v1/nodes?limit=0&state=hold", "/api/v1/requests", "/api/v1/requests?limit=3",
+        "/api/v1/components", "/api/v1/providers", "/node-list", "/request-list", "/label-list"}) {
+    for (const char* type : {"application/json", "text/plain"}) {
+      std::string whole = Ask(target, "GET", {{"accept", type}}).whole_body();
+      EXPECT_EQ(time_.Run(portions.Answer(Asking(target, type))).whole_body(), whole) << target;
+    }
   }
 }
 
 TEST_F(ApiTest, ZooKeeperIsLostDuringAnAnswer) {
   StartSite();
-  for (int i = 0; i < 9; ++i) AddNode(NodeState::kHold);
+  for (int i = 0; i < 9; ++i) {
+    AddNode(NodeState::kHold);
+    Request({"small"});
+  }
   time_.Advance(std::chrono::seconds(2));
-  Router portions(
-      ApiEndpoints(*running_->launcher, std::make_shared<RecentAnswers>(time_.loop(), Duration::zero())));
-  for (const char* target : {"/api/v1/nodes", "/api/v1/nodes?state=hold"}) {
-    net::HttpRequest request;
-    ASSERT_TRUE(net::ParseTarget(target, request));
+  Router portions = InPortions();
+  for (const char* target : {"/api/v1/nodes", "/api/v1/nodes?state=hold", "/node-list", "/request-list"}) {
     int status = 0;
-    boost::asio::co_spawn(time_.loop().context(), portions.Answer(request),
+    boost::asio::co_spawn(time_.loop().context(), portions.Answer(Asking(target)),
                           [&](const std::exception_ptr&, Response response) { status = response.status; });
     ASSERT_EQ(time_.loop().context().poll_one(), 1u);
     zk_.Disconnect(*running_->client);
