@@ -129,8 +129,9 @@ ForEachRow RowsOf(const MakeRow& make) {
 
 void RequireFit(std::size_t bytes) {
   if (bytes > kMaxListBytes)
-    throw Error(Verdict::kQuota,
-                "The list is larger than 32 MiB. The lists below /api/v1 have pages, and node_id selects a node.");
+    throw Error(
+        Verdict::kQuota,
+        "The list is larger than 32 MiB. The lists below /api/v1 have pages, and node_id selects a node.");
 }
 
 List NodeList() { return InBothFormats(ColumnsOf(NodeColumns::kDetail), RowsOfNodes); }

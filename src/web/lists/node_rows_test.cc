@@ -129,11 +129,15 @@ TEST_F(NodeRowsTest, ANodeGoesWhileRowsAreMade) {
 TEST_F(NodeRowsTest, ACancelledUpdateLeavesNoHalfRows) {
   Show();
   boost::asio::cancellation_signal stop;
+  bool is_cancelled = false;
   boost::asio::co_spawn(time_.loop().context(), rows_.Update(*nodes_, {}, pace_),
-                        boost::asio::bind_cancellation_slot(stop.slot(), boost::asio::detached));
+                        boost::asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr error, bool) {
+                          is_cancelled = error != nullptr;
+                        }));
   ASSERT_EQ(time_.loop().context().poll_one(), 1u);
   stop.emit(boost::asio::cancellation_type::all);
   time_.loop().RunReady();
+  EXPECT_TRUE(is_cancelled);
   EXPECT_EQ(Show(), "a 0s, b 0s, c 0s");
 }
 
