@@ -52,9 +52,10 @@ class Matching {
       : text_(text), resource_(resource), query_(query), now_(now), after_(query.after) {}
 
   enum class End { kComplete, kLimit, kPause };
-  End AppendSome(const Launcher& launcher, const Pace& pace) {
+  End AppendSome(const Launcher& launcher, Pace& pace) {
     End end = End::kComplete;
     resource_.for_each(launcher, after_, [&](const T& entry) {
+      std::size_t former = text_.size();
       if (IsAskedFor(resource_.fields, entry, query_.filter)) {
         if (count_ == query_.limit || text_.size() >= kMaxBytes) {
           end = End::kLimit;
@@ -62,7 +63,7 @@ class Matching {
         }
         Append(entry);
       }
-      if (!pace.is_due()) return true;
+      if (!pace.is_due(text_.size() - former)) return true;
       std::optional<std::string> place = resource_.fields.OrderOf(entry);
       if (!place) return true;
       after_ = *place;

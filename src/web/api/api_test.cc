@@ -44,7 +44,7 @@ class ApiTest : public launcher::LauncherTest {
   }
   // The lists, made with a pause after each entry.
   Router InPortions() {
-    auto recent = std::make_shared<RecentAnswers>(time_.loop(), Duration::zero());
+    auto recent = std::make_shared<RecentAnswers>(time_.loop(), Pace::kEachStep);
     std::vector<Endpoint> endpoints = ApiEndpoints(*running_->launcher, recent);
     std::ranges::move(ListEndpoints(*running_->launcher, recent), std::back_inserter(endpoints));
     return Router(std::move(endpoints));

@@ -76,7 +76,7 @@ Task<> SeeRequests(MakeRow make, Records records, SeeRow see, Pace& pace) {
     see(text);
     RequestId seen = next->first;
     ++next;
-    if (!pace.is_due()) continue;
+    if (!pace.is_due(text.size())) continue;
     co_await pace.Pause();
     records.RequireComplete();
     next = requests.upper_bound(seen);

@@ -26,9 +26,10 @@ Task<bool> NodeRows::Update(const store::NodeCache& nodes, Limits limits, Pace& 
   auto next = nodes.all().begin();
   while (next != nodes.all().end() && rows.size() < limits.rows && bytes <= limits.bytes) {
     rows.push_back(RowOf(next->second, old_rows));
-    bytes += rows.back().text.size();
+    std::size_t size = rows.back().text.size();
+    bytes += size;
     ++next;
-    if (pace.is_due()) {
+    if (pace.is_due(size)) {
       co_await pace.Pause();
       next = nodes.all().upper_bound(rows.back().id);
     }
@@ -40,7 +41,7 @@ Task<bool> NodeRows::Update(const store::NodeCache& nodes, Limits limits, Pace& 
 Task<> NodeRows::ForEach(See see, Pace& pace) const {
   for (const Row& row : rows_) {
     see(row.text);
-    if (pace.is_due()) co_await pace.Pause();
+    if (pace.is_due(row.text.size())) co_await pace.Pause();
   }
 }
 

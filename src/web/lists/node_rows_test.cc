@@ -49,7 +49,7 @@ class NodeRowsTest : public launcher::LauncherTest {
   WallTime start_;
   std::vector<std::string> made_;
   bool is_complete_ = false;
-  Pace pace_{time_.loop(), Duration::zero()};  // always due
+  Pace pace_{time_.loop(), Pace::kEachStep};
   NodeRows rows_{[this](listing::AgedText& row, const store::StoredNode& node) {
     made_.push_back(*node.record.comment);
     row.text() += *node.record.comment + (node.is_locked() ? " locked " : " ");

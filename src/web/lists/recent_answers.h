@@ -22,7 +22,7 @@ class RecentAnswers {
   using Make = std::function<Task<>(std::string& body, WallTime now, Pace& pace)>;
 
   // An answer is made in stretches, between which the loop does its other work.
-  explicit RecentAnswers(Loop& loop, Duration stretch = Pace::kStretch) : loop_(loop), stretch_(stretch) {}
+  explicit RecentAnswers(Loop& loop, Stretch stretch = {}) : loop_(loop), stretch_(stretch) {}
 
   // From now on answers show what is known now.
   void Clear();
@@ -43,7 +43,7 @@ class RecentAnswers {
   Task<Made> Get(std::string key, Make make);
 
   Loop& loop_;
-  Duration stretch_;
+  Stretch stretch_;
   Gate making_{1};
   std::map<std::string, Made> made_;  // by key
   std::uint64_t generation_ = 0;      // how often it was cleared
