@@ -34,12 +34,7 @@ OPTIONAL = {
 }
 
 
-# The longest tests begin first, so that others run beside them to the end.
-LONG = ["test_real_builds.py"]
-
-
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.name not in LONG)
     for item in items:
         variable = OPTIONAL.get(item.path.relative_to(ROOT / "tests").parts[0])
         if variable is not None and variable not in os.environ:

@@ -89,9 +89,8 @@ Message MessageOf(const HttpResponse& response, const Manner& manner) {
   return message;
 }
 
-// Of a response with a stream only the header.
-Task<boost::system::error_code> Write(Connection& connection, const HttpResponse& response,
-                                      const Manner& manner) {
+// Of a response with a stream only the header. Releases the response.
+Task<boost::system::error_code> Write(Connection& connection, HttpResponse response, Manner manner) {
   boost::system::error_code error;
   auto token = asio::redirect_error(asio::use_awaitable, error);
   Message message = MessageOf(response, manner);
@@ -328,7 +327,7 @@ Task<std::optional<OpenStream>> HttpServer::Converse(Connection& connection) {
     OpenStream stream{manner.is_head ? nullptr : response.stream, manner.knows_chunks};
     if (stream.body) manner.keeps_alive = false;
     HangUpLater slow(loop_, connection.socket(), limits_.answer_time);
-    boost::system::error_code failed = co_await Write(connection, response, manner);
+    boost::system::error_code failed = co_await Write(connection, std::move(response), manner);
     if (failed) co_return std::nullopt;
     if (stream.body) co_return stream;
     if (!manner.keeps_alive) {

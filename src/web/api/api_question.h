@@ -13,7 +13,7 @@ namespace nodepool::web {
 
 // A client's query: which entries of a resource to return.
 struct Query {
-  // More would block the loop for too long.
+  // The largest page.
   static constexpr std::size_t kMaxEntries = 10'000;
 
   listing::RowFilter filter;
