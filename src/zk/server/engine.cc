@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "zk/client.h"
@@ -12,6 +14,7 @@ namespace nodepool::zk::server {
 namespace {
 
 constexpr std::size_t kMaxNames = 16;  // identities of one connection
+constexpr std::size_t kLargeAnswer = 256 << 10;
 constexpr std::int32_t kChildWatches = 1;
 constexpr std::int32_t kDataWatches = 2;
 constexpr std::int32_t kAnyWatches = 3;
@@ -284,7 +287,7 @@ void Engine::CheckAnswer(std::size_t bytes) const {
 }
 
 Code Engine::MultiRead(const MultiReadRequest& request, const Peer& peer, JuteWriter& out) const {
-  std::size_t bytes = 0;
+  std::size_t bytes = 0, expected = 0;
   for (const MultiReadRequest::Part& part : request.parts) {
     std::string body;
     JuteWriter writer(body);
@@ -293,6 +296,11 @@ Code Engine::MultiRead(const MultiReadRequest& request, const Peer& peer, JuteWr
     bool is_ok = code == Code::kOk;
     WritePartHead(out, is_ok ? static_cast<std::int32_t>(part.op) : -1, static_cast<std::int32_t>(code));
     CheckAnswer(bytes += body.size());
+    if (bytes > expected) {
+      // The answer is copied whenever it grows.
+      expected = std::min(8 * bytes, limits_.answer_bytes);
+      if (bytes > kLargeAnswer) out.Expect(out.size() + expected);
+    }
     if (is_ok) {
       out.Raw(body);
     } else {
