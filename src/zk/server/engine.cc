@@ -99,6 +99,12 @@ const SessionRecord* Engine::FindSession(std::int64_t id) const {
   return found == sessions_.end() ? nullptr : &found->second;
 }
 
+std::size_t Engine::SizeOf(std::string_view path) const {
+  constexpr int kNameSize = 16;
+  Result<Stat> stat = tree_.Exists(path);
+  return stat ? static_cast<std::size_t>(stat->data_length + kNameSize * stat->num_children) : 0;
+}
+
 Engine::Next Engine::Execute(const Request& request, Peer& peer, WallTime now, std::string& out) {
   Code code = Code::kOk;
   AppendFrame(out, [&](JuteWriter& frame) {

@@ -68,6 +68,8 @@ class Engine {
   void CloseSession(std::int64_t id);
   // Null when there is none.
   const SessionRecord* FindSession(std::int64_t id) const;
+  // How many bytes the data and the names of the children of a znode take, about.
+  std::size_t SizeOf(std::string_view path) const;
   const std::map<std::int64_t, SessionRecord>& sessions() const { return sessions_; }
 
   // Executes the request of `peer`, whose session is open, and appends the frame of the answer to

@@ -138,5 +138,27 @@ TEST_F(EngineWatchesTest, TheWatchesOfAllConnectionsAreBoundedTogether) {
   EXPECT_EQ(Watch(OpCode::kExists, 4), 10);
 }
 
+TEST_F(EngineAnswersTest, TheSizeOfAReadIsKnownBefore) {
+  Create("/b", std::string(3000, 'x'));
+  auto read = [](OpCode op) {
+    std::string frame;
+    JuteWriter out(frame);
+    out.Int(1);
+    out.Int(static_cast<std::int32_t>(op));
+    out.String("/b");
+    return frame;
+  };
+  for (OpCode op : {OpCode::kGetData, OpCode::kGetChildren, OpCode::kGetChildren2}) {
+    EXPECT_EQ(PathThatIsRead(read(op)), "/b");
+    EXPECT_THROW(PathThatIsRead(read(op).substr(0, 9)), Error);
+  }
+  EXPECT_EQ(PathThatIsRead(read(OpCode::kExists)), std::nullopt);
+  EXPECT_EQ(PathThatIsRead("short"), std::nullopt);
+  EXPECT_EQ(engine.SizeOf("/b"), 3000u);
+  EXPECT_GE(engine.SizeOf("/"), 16u) << "the names of its children count";
+  EXPECT_EQ(engine.SizeOf("/none"), 0u);
+  EXPECT_EQ(engine.SizeOf("no path"), 0u);
+}
+
 }  // namespace
 }  // namespace nodepool::zk::server

@@ -208,6 +208,16 @@ protocol::OpCode OperationOf(std::string_view frame) {
   return static_cast<OpCode>(in.Int());
 }
 
+std::optional<std::string_view> PathThatIsRead(std::string_view frame) {
+  using enum OpCode;
+  OpCode op = OperationOf(frame);
+  if (op != kGetData && op != kGetChildren && op != kGetChildren2) return std::nullopt;
+  JuteReader in(frame);
+  in.Int();
+  in.Int();
+  return in.String();
+}
+
 Request ReadRequest(std::string_view frame) {
   JuteReader in(frame);
   Request request;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -75,6 +76,9 @@ struct Request {
                WatchesRequest, RestoreWatchesRequest, AuthRequest, MultiRequest, MultiReadRequest>
       body;  // monostate: the operation has none, or is not known
 };
+
+// The path of a request for a znode's data or children; nullopt: it is another one. Error(kFail): malformed.
+std::optional<std::string_view> PathThatIsRead(std::string_view frame);
 
 // The frame without its length. Throws Error(kFail) for malformed bytes.
 Request ReadRequest(std::string_view frame);

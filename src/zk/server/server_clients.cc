@@ -35,12 +35,16 @@ constexpr std::size_t kBytesBetweenChecks = 4 << 20;  // sent and received, betw
 constexpr std::size_t kNewcomers = 100;
 constexpr std::size_t kLongestGreeting = 4096;
 constexpr std::size_t kShortRequest = 16 << 10;
+constexpr std::size_t kShortAnswer = 64 << 10;
 
 // Whether a request may take more than a millisecond.
-bool MayTakeLong(std::string_view frame) {
+bool MayTakeLong(std::string_view frame, const Engine& engine) {
   using enum protocol::OpCode;
   protocol::OpCode op = OperationOf(frame);
-  return frame.size() > kShortRequest || op == kMultiRead || op == kGetEphemerals || op == kCountDescendants;
+  if (frame.size() > kShortRequest || op == kMultiRead || op == kGetEphemerals || op == kCountDescendants)
+    return true;
+  std::optional<std::string_view> path = PathThatIsRead(frame);
+  return path && engine.SizeOf(*path) > kShortAnswer;
 }
 
 std::uint64_t Hex(std::int64_t id) { return static_cast<std::uint64_t>(id); }
@@ -230,7 +234,7 @@ Task<> Server::AnswerRequests(Connection& connection) {
   while (true) {
     Turn turn(loop_, turns_);
     while (std::optional<std::string_view> frame = wire.TakeFrame()) {
-      if (!turn.Covers(MayTakeLong(*frame))) {
+      if (!turn.Covers(MayTakeLong(*frame, engine_))) {
         co_await turn.Begin();
         clock_.Heard(connection.peer().session);  // it is not to blame for the time that it waited
       }
