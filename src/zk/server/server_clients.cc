@@ -35,7 +35,8 @@ constexpr std::size_t kBytesBetweenChecks = 4 << 20;  // sent and received, betw
 constexpr std::size_t kNewcomers = 100;
 constexpr std::size_t kLongestGreeting = 4096;
 constexpr std::size_t kShortRequest = 16 << 10;
-constexpr std::size_t kShortAnswer = 64 << 10;
+// What can be copied into new memory within a millisecond or so.
+constexpr std::size_t kFewBytes = 64 << 10;
 
 // Whether a request may take more than a millisecond.
 bool MayTakeLong(std::string_view frame, const Engine& engine) {
@@ -44,7 +45,7 @@ bool MayTakeLong(std::string_view frame, const Engine& engine) {
   if (frame.size() > kShortRequest || op == kMultiRead || op == kGetEphemerals || op == kCountDescendants)
     return true;
   std::optional<std::string_view> path = PathThatIsRead(frame);
-  return path && engine.SizeOf(*path) > kShortAnswer;
+  return path && engine.SizeOf(*path) > kFewBytes;
 }
 
 std::uint64_t Hex(std::int64_t id) { return static_cast<std::uint64_t>(id); }
@@ -247,6 +248,12 @@ Task<> Server::AnswerRequests(Connection& connection) {
     }
     turn.End();
     std::size_t unfinished = wire.unread().size();
+    if (unfinished > kFewBytes) {
+      // Its buffer may have to grow, which takes long.
+      co_await turn.Begin();
+      wire.MakeRoom();
+      turn.End();
+    }
     co_await wire.Fill();
     NoteTraffic(wire.unread().size() - unfinished);
     clock_.Heard(connection.peer().session);

@@ -52,6 +52,8 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   // The next frame received so far, without its length; its bytes live until the
   // next Fill(). Throws Error(kFail) for a length that no server would send.
   std::optional<std::string_view> TakeFrame();
+  // The next Fill() will find room for more bytes. It makes room itself, too, but a large one takes long.
+  void MakeRoom();
   // Waits for more bytes. Throws Error(kRetry) when the connection ends.
   Task<> Fill();
   // TakeFrame and Fill together: waits for a whole frame.
@@ -78,7 +80,6 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   void ThrowIf(const boost::system::error_code& error);
   void WriteOut();
   void OnWritten(boost::system::error_code error);
-  void MakeRoom();
 
   Loop& loop_;
   Endpoint endpoint_;
