@@ -142,7 +142,7 @@ def roomy_site(tmp_path):
 
 
 def all_nodes(port: int, cloud: str) -> list[dict]:
-    """Of all pages: an answer ends at 16 MiB. None while the launcher has lost its connection to ZooKeeper."""
+    """Of all pages: an answer ends at 16 MiB. Empty while the launcher has no connection to ZooKeeper."""
     nodes, after, is_complete = [], "", False
     while not is_complete:
         try:

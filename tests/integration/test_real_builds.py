@@ -122,8 +122,9 @@ def test_a_failing_element(images):
 
 # builder.md 8.6, 20.6, D-41: told to end, disk-image-create unmounts and removes what it has made
 def test_a_build_that_takes_too_long_leaves_nothing(images):
-    # It works in its chroot by then, unless the machine is very slow.
-    _, builder = start(images, image(images, env={"DIB_TEST_SLEEP": 1000}, **{"build-timeout": 60}))
+    # Beside other tests on a slow machine it takes long until the build works in its chroot.
+    _, builder = start(images, image(images, env={"DIB_TEST_SLEEP": 1000}, **{"build-timeout": 120}))
+    wait_for(lambda: len(mounts(images.work)) >= 4, "the build works in its chroot", 120)
     wait_for(lambda: "took longer than build-timeout" in builder.output(), "time is up", BUILD_SECONDS)
     assert_nothing_left(images)
 
