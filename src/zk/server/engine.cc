@@ -13,8 +13,8 @@
 namespace nodepool::zk::server {
 namespace {
 
-constexpr std::size_t kMaxNames = 16;  // identities of one connection
-constexpr std::size_t kLargeAnswer = 256 << 10;
+constexpr std::size_t kMaxNames = 16;      // identities of one connection
+constexpr std::size_t kPartOverhead = 96;  // bytes of a part's answer beside the data
 constexpr std::int32_t kChildWatches = 1;
 constexpr std::int32_t kDataWatches = 2;
 constexpr std::int32_t kAnyWatches = 3;
@@ -293,7 +293,11 @@ void Engine::CheckAnswer(std::size_t bytes) const {
 }
 
 Code Engine::MultiRead(const MultiReadRequest& request, const Peer& peer, JuteWriter& out) const {
-  std::size_t bytes = 0, expected = 0;
+  // The answer is copied whenever it grows.
+  std::size_t expected = 0;
+  for (const MultiReadRequest::Part& part : request.parts) expected += kPartOverhead + SizeOf(part.path);
+  out.Expect(std::min(expected, limits_.answer_bytes));
+  std::size_t bytes = 0;
   for (const MultiReadRequest::Part& part : request.parts) {
     std::string body;
     JuteWriter writer(body);
@@ -302,11 +306,6 @@ Code Engine::MultiRead(const MultiReadRequest& request, const Peer& peer, JuteWr
     bool is_ok = code == Code::kOk;
     WritePartHead(out, is_ok ? static_cast<std::int32_t>(part.op) : -1, static_cast<std::int32_t>(code));
     CheckAnswer(bytes += body.size());
-    if (bytes > expected) {
-      // The answer is copied whenever it grows.
-      expected = std::min(8 * bytes, limits_.answer_bytes);
-      if (bytes > kLargeAnswer) out.Expect(out.size() + expected);
-    }
     if (is_ok) {
       out.Raw(body);
     } else {

@@ -26,8 +26,8 @@ class JuteWriter {
   void Raw(std::string_view bytes) { out_.append(bytes); }
 
   std::size_t size() const { return out_.size(); }
-  // The text is expected to grow to so many bytes. What it does not use takes no memory, only addresses.
-  void Expect(std::size_t bytes) { out_.reserve(bytes); }
+  // So many bytes will follow, about.
+  void Expect(std::size_t bytes) { out_.reserve(out_.size() + bytes); }
   // Overwrites the Int that starts at `position`.
   void PatchInt(std::size_t position, std::int32_t value);
 
