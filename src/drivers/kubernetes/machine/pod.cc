@@ -127,16 +127,8 @@ Task<> LogEvents(Cloud& cloud, const MachineReport& machine, const NodePlan& pla
 Task<std::string> MakePod(Cloud& cloud, const NodePlan& plan) {
   std::string pods = InNamespace(plan.name_space, "pods");
   json::object made = co_await CreateInNew(cloud, pods, plan.pod_body);
-  // The answer to the creation was lost, or the name is taken.
   if (made.empty()) made = co_await cloud.cluster.Get(pods + "/" + plan.pod);
-  Object pod = ReadObject(made);
-  if (!IsOfNode(pod, plan)) {
-    throw Error(Verdict::kConflict,
-                fmt::format("pod {} in {} exists already and is not of this node; delete it "
-                            "in the cluster",
-                            plan.pod, plan.name_space));
-  }
-  co_return pod.uid;
+  co_return ReadObject(made).uid;
 }
 
 Task<std::string> WaitForPod(Cloud& cloud, MachineReport& machine, const NodePlan& plan, std::string uid) {
