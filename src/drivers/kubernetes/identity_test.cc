@@ -77,8 +77,8 @@ TEST_P(IdentityTest, TwoInstallationsWithTheSameNamesShareNothing) {
 // K8S-56: what was made although nobody heard of it is the attempt's, whichever call it was.
 TEST_P(IdentityTest, EveryAnswerMayBeLost) {
   StartKind();
-  for (const char* path :
-       {"/namespaces", "/projectrequests", "/serviceaccounts", "/secrets", "/roles", "/rolebindings", "/pods"})
+  for (const char* path : {"/namespaces", "/projectrequests", "/serviceaccounts", "/secrets", "/roles",
+                           "/rolebindings", "/pods"})
     imposter.Add({.method = "POST", .path = path, .has_effect = true});
   Launch();
   EXPECT_THAT(results, ElementsAre("ready"));
