@@ -138,6 +138,10 @@ struct CreateParameters {
   std::optional<std::string> image_external_id;  // the upload's; none: boot the label's cloud image
   // To be stored with the machine and to come back in ListInstances/ListResources.
   std::map<std::string, std::string> metadata;
+  // 32 hex digits, random and new for each creation. What carries them was made by this one, even if the
+  // cloud's answer was lost; what has only the same name or metadata may be another installation's, or a
+  // former node's, since node ids begin again in a new tree.
+  std::string attempt_mark;
   RequestId request_id;
   NodeRequest request;
   std::optional<std::string> az;  // zone chosen for the request

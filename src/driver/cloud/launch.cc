@@ -203,6 +203,7 @@ Task<Instance> Launch::Create(std::optional<std::string> image_external_id, std:
   parameters.pool = pool_;
   parameters.image_external_id = std::move(image_external_id);
   parameters.metadata = MetadataOf(node_.id(), pool_->name, context_.config->name);
+  parameters.attempt_mark = context_.environment.random.UuidHex();
   parameters.request_id = request_.id;
   parameters.request = request_.record;
   parameters.az = az_;

@@ -131,6 +131,9 @@ TEST_F(LaunchTest, RetriesAfterDeletingTheFailedMachine) {
                                    "building image", "building image machine-2",
                                    "building image machine-2 address", "ready image machine-2 address keys"));
   EXPECT_EQ(cloud->requested[0].hostname, cloud->requested[1].hostname);
+  for (const CreateParameters& parameters : cloud->requested)
+    EXPECT_THAT(parameters.attempt_mark, ::testing::MatchesRegex("[0-9a-f]{32}"));
+  EXPECT_NE(cloud->requested[0].attempt_mark, cloud->requested[1].attempt_mark);
 }
 
 TEST_F(LaunchTest, GivesUpAfterTheConfiguredAttempts) {
