@@ -206,6 +206,7 @@ Task<ApiClient::Answer> ApiClient::Send(const ApiRequest& request) {
   Gate& gate = request.call.upload ? uploads_ : request.reads() ? reads_ : changes_;
   Gate::Pass pass = co_await gate.Enter();
   net::HttpCall call = request.call;
+  call.may_be_repeated = request.is_idempotent();
   Signer::Renew renew = co_await signer_.Sign(call);
   Outcome<net::HttpReply> reply = co_await Attempt(SendCounted(request, std::move(call)));
   Answer answer{std::move(reply), std::move(renew)};
