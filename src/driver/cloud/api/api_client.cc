@@ -128,7 +128,7 @@ Task<net::HttpReply> ApiClient::Call(ApiRequest request) {
     if (reply.status < 400) co_return std::move(reply);
     Fault fault =
         options_.read_refusal ? options_.read_refusal(reply) : options_.read_fault(reply.status, reply.body);
-    bool is_refused = reply.status == 401 || fault.refuses_signature;
+    bool is_refused = fault.refuses_signature.value_or(reply.status == 401);
     if (is_refused && answer.renew && !std::exchange(tries.has_renewed, true)) {
       answer.renew(reply);
       continue;
