@@ -17,6 +17,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 
 constexpr const char* kNamespaceList = "/api/v1/namespaces";
 
@@ -25,6 +26,7 @@ TEST_F(KubernetesTest, APodInANamespaceOfItsOwn) {
   Start();
   Launch();
   std::string name = Namespace();
+  EXPECT_THAT(name, MatchesRegex("main-" + last_id.str() + "-[0-9a-f]{8}"));
   EXPECT_EQ(last.state, NodeState::kReady);
   EXPECT_EQ(last.external_id.as_string(), name);
   EXPECT_EQ(last.interface_ip, "pod-small");
@@ -234,24 +236,6 @@ TEST_P(AnyCallFails, Once) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(By, AnyCallFails, ::testing::Values(0, 429, 503));
-
-// K8S-56: the answer to the namespace's creation is lost, and the namespace is there.
-TEST_F(KubernetesTest, ALostAnswerToACreation) {
-  Start();
-  imposter.Add({.method = "POST", .path = "/namespaces", .has_effect = true});
-  imposter.Add({.method = "POST", .path = "/pods", .has_effect = true});
-  Launch();
-  EXPECT_THAT(results, ElementsAre("ready"));
-  EXPECT_THAT(imposter.Namespaces(), ElementsAre(Namespace()));
-}
-
-TEST_F(KubernetesTest, AForeignNamespaceOfThatNameIsLeftAlone) {
-  Start();
-  imposter.Put("/api/v1/namespaces/main-0000000000", {});
-  config->launch_retries = 1;
-  EXPECT_THAT(LaunchFails(), HasSubstr("exists already and is not of this node"));
-  EXPECT_EQ(imposter.Count("DELETE", "/"), 0);
-}
 
 class PodFails : public KubernetesTest {
  protected:

@@ -53,6 +53,52 @@ TEST_F(KubernetesTest, WatchesThatBreakLoseNoLaunch) {
   EXPECT_LE(imposter.Count("GET", "/api/v1/pods"), 13) << "a watch lasts five minutes";
 }
 
+// K8S-97
+TEST_F(KubernetesTest, VersionsThatGoBackAreNoticedAtOnce) {
+  imposter.RestoreAt(500'000);
+  Start();
+  Launch();
+  imposter.objects.erase("/api/v1/namespaces/" + Namespace() + "/pods/pod-small");
+  imposter.RestoreAt(100);
+  std::vector<boost::json::value> ids = {last.external_id};
+  SteadyTime begun = time.loop().SteadyNow();
+  Launch();
+  Delete();
+  EXPECT_LT(time.loop().SteadyNow() - begun, 5s);
+  EXPECT_THAT(results, ElementsAre("ready", "ready"));
+  EXPECT_EQ(time.Run(adapter->MissingMachines(ids)), ids) << "what the backup does not have is gone";
+}
+
+// K8S-97: a cut alone is no reason to list thousands of objects.
+TEST_F(KubernetesTest, ASilentWatchIsFollowedByAList) {
+  imposter.RestoreAt(500'000);
+  for (int i = 0; i < 501; ++i) {
+    boost::json::object labels = {{"nodepool_provider_name", "cluster"}};
+    imposter.Put(fmt::format("/api/v1/namespaces/other/pods/{}", i),
+                 {{"metadata", boost::json::object{{"labels", std::move(labels)}}}});
+  }
+  Start();
+  Launch();
+  imposter.RestoreAt(100);
+  imposter.ClearCalls();
+  SteadyTime begun = time.loop().SteadyNow();
+  Launch();
+  EXPECT_THAT(results, ElementsAre("ready", "ready"));
+  EXPECT_GT(time.loop().SteadyNow() - begun, 90s);
+  EXPECT_LT(time.loop().SteadyNow() - begun, 110s);
+  EXPECT_EQ(imposter.Count("GET", "/api/v1/pods"), 3) << "a silent watch, a list and a watch";
+}
+
+// K8S-98: neither list nor watch works, the pod runs all the same.
+TEST_F(KubernetesTest, APodIsReadOnceBeforeItsTimeIsUp) {
+  Start();
+  imposter.Add({.method = "GET", .path = "/api/v1/pods", .status = 500, .times = 10'000});
+  Launch();
+  EXPECT_THAT(results, ElementsAre("ready"));
+  EXPECT_EQ(last.host_id, "node-1");
+  EXPECT_EQ(imposter.Count("GET", "/api/v1/namespaces/" + Namespace() + "/pods/pod-small"), 1);
+}
+
 TEST_F(KubernetesTest, APodThatIsDeletedWhileAWatchIsLostEndsItsLaunch) {
   imposter.pod_becomes = "";
   config->launch_retries = 1;

@@ -244,6 +244,19 @@ TEST_F(ApiClientTest, TheReaderSaysWhatIsTooMuch) {
   EXPECT_EQ(StatusOf(FailureOf(Request("POST"))), 503);
 }
 
+TEST_F(ApiClientTest, ARefusalThatSaysWhenToComeBackMeansLater) {
+  net::HttpReply busy{413, {{"retry-after", "2"}}, R"({"overLimit": {"message": "rate-limited"}})"};
+  answers = {busy, busy};
+  SteadyTime before = time.loop().SteadyNow();
+  EXPECT_EQ(Call(Request("POST")).status, 200);
+  EXPECT_EQ(http.calls.size(), 3u);
+  EXPECT_GE(time.loop().SteadyNow() - before, 4s);
+  answers = {{413, {}, "too large"}};
+  EXPECT_EQ(FailureOf(Request("POST")).verdict(), Verdict::kInvalid);
+  answers = {{404, {{"retry-after", "2"}}, ""}};
+  EXPECT_EQ(FailureOf(Request()).verdict(), Verdict::kNotFound) << "it answers the question";
+}
+
 TEST_F(ApiClientTest, AfterABackOffOneCallAtATimeIsSent) {
   options.change_rate = RateLimiter::Settings{1s};
   answers.assign(2, {429, {{"retry-after", "10"}}, ""});

@@ -17,9 +17,11 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr int kWatchSeconds = 300;
+constexpr std::chrono::seconds kWatchTime{300};
 // Servers send a bookmark each minute; one that sends nothing for longer may have lost us.
 constexpr Duration kLongestSilence = std::chrono::seconds(100);
+// A list of so many objects costs little: a single page.
+constexpr std::size_t kFewObjects = 500;
 // A watch that lasted so long, or brought something, has worked: the next one follows at once.
 constexpr Duration kGoodWatch = std::chrono::seconds(5);
 constexpr Backoff::Settings kPauses{std::chrono::milliseconds(100), std::chrono::seconds(30)};
@@ -90,19 +92,32 @@ Task<> ObjectCache::List() {
 }
 
 Task<> ObjectCache::Watch() {
-  std::string path = fmt::format(
-      "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}{}{}", watched_.collection,
-      kWatchSeconds, api::PercentEncoded(version_), watched_.selector.empty() ? "" : "&", watched_.selector);
+  std::string path =
+      fmt::format("{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}{}{}",
+                  watched_.collection, kWatchTime.count(), api::PercentEncoded(version_),
+                  watched_.selector.empty() ? "" : "&", watched_.selector);
+  const SteadyTime begun = loop_.SteadyNow();
+  heard_at_ = begun;
   auto on_line = [this](std::string_view line) { return OnLine(line); };
   Task<> reading = cluster_.ReadLines(std::move(path), kLongestSilence, on_line);
   Outcome<> ended = co_await Attempt(std::move(reading));
-  if (ended) co_return;
+  if (!MayGoOn(ended, begun)) version_.clear();
+  if (!ended) ended.error().Rethrow();
+}
+
+// Whether the next watch may begin with the last version seen. A server whose data were restored begins again
+// with lower ones, and accepts a watch from a higher one in silence until it has reached that.
+bool ObjectCache::MayGoOn(const Outcome<>& ended, SteadyTime begun) const {
   // Whatever the server did not like, e.g. that the version is too old (410), a list shows whether it lasts.
-  if (api::StatusOf(ended) != 0) version_.clear();
-  ended.error().Rethrow();
+  if (api::StatusOf(ended) != 0) return false;
+  SteadyTime now = loop_.SteadyNow();
+  if (now - heard_at_ >= kLongestSilence) return false;
+  bool has_lasted = ended && now - begun >= kWatchTime;
+  return has_lasted || objects_.size() > kFewObjects;
 }
 
 bool ObjectCache::OnLine(std::string_view line) {
+  heard_at_ = loop_.SteadyNow();
   boost::system::error_code error;
   json::value parsed = json::parse(line, error);
   const json::object* source = error ? nullptr : ObjectIn(parsed, "object");

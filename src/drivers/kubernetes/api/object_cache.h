@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "async/attempt.h"
 #include "async/backoff.h"
 #include "async/event.h"
 #include "async/task_group.h"
@@ -16,8 +17,9 @@ namespace nodepool::drivers::kubernetes {
 class Follower;
 
 // A copy of a collection that one list fills and one watch keeps current, for all tasks that wait for one of
-// its objects; neither costs more when more of them wait (driver-kubernetes.md 4.4). After an interruption
-// the watch goes on from the last version seen; it begins with a list again when the server has dropped that.
+// its objects; neither costs more when more of them wait (driver-kubernetes.md 4.4). A watch that has lasted
+// its time goes on from the last version seen. After a refusal, a silence or a cut it begins with a list
+// again, whose version may be lower, and which replaces everything that was known.
 class ObjectCache {
  public:
   // What is to be done about each change, a list included; null: the object did not exist, or does no more.
@@ -53,6 +55,7 @@ class ObjectCache {
   Task<> ListAndWatch();
   Task<> List();
   Task<> Watch();
+  bool MayGoOn(const Outcome<>& ended, SteadyTime begun) const;
   bool OnLine(std::string_view line);
   void Apply(const std::string& type, Object object);
   // nullopt: it is gone.
@@ -71,6 +74,7 @@ class ObjectCache {
   std::map<std::string, Object> objects_;
   std::string version_;     // from which the watch goes on; empty: a list is needed
   SteadyTime listed_at_{};  // when the last complete list began
+  SteadyTime heard_at_{};   // when the watch brought its last line, or began
   bool is_listed_ = false;
   std::optional<Failure> failure_;  // of the last attempt
   std::string last_cause_;          // that was logged

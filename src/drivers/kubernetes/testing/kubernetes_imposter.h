@@ -57,6 +57,9 @@ class KubernetesImposter {
   void CutWatches();
   // Versions up to now are too old for watches; `as_event`: the answer is an ERROR event.
   void DropVersions(bool as_event);
+  // A backup is restored, and all watches break: versions go on from this one, and watches from a higher one
+  // are silent until it is reached.
+  void RestoreAt(std::int64_t version);
 
   // --- Contents ---------------------------------------------------------------
   // By path; of projects that of the namespace.
@@ -94,7 +97,7 @@ class KubernetesImposter {
   Reply RequestProject(const Call& call);
   Reply Patch(const Call& call);
   Reply Delete(const Call& call);
-  Task<Reply> Watch(const Call& call, const net::HttpSink& sink);
+  Task<Reply> Watch(const Call& call, const net::HttpSink& sink, Duration stall);
   void StartPod(const std::string& path);
   void EndNamespace(const std::string& path);
   void Note(std::string type, const std::string& path, boost::json::object object);
