@@ -89,7 +89,7 @@ struct Resource {
   std::string plural_metric_name() const { return type + "s"; }
 };
 
-// A cloud's announcement that it will take a machine away.
+// The cloud says that a machine has ended, or that it will take it away.
 struct AnnouncedEnd {
   boost::json::value external_id;
   std::string reason;  // the cloud's words
@@ -178,8 +178,8 @@ class Adapter {
   // Called once a minute; two consecutive equal answers count. Default: none. An adapter whose ListInstances
   // lists every existing machine returns NotListed().
   virtual Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids);
-  // Which of `ids` name machines that are still there and that the cloud has announced to take away soon.
-  // Called with MissingMachines; one answer counts. Default: none.
+  // Which of `ids` name machines that the cloud shows as ended or stopped, or has announced to take away
+  // soon. Called with MissingMachines; one answer counts. Default: none.
   virtual Task<std::vector<AnnouncedEnd>> AnnouncedEnds(std::vector<boost::json::value> ids);
   // Set by the framework. An adapter whose cloud announces that it takes machines away, and whose lists show
   // a new machine at once, calls this then: MissingMachines is called at once, and again soon.

@@ -166,7 +166,7 @@ TEST(JsonFaultTest, CodesHaveSeveralForms) {
             Verdict::kRateLimited);
   EXPECT_EQ(ReadJsonFault(503, "down").verdict, Verdict::kRetry);
   EXPECT_EQ(ReadJsonFault(400, "[]").verdict, Verdict::kInvalid);
-  EXPECT_TRUE(ReadJsonFault(400, R"({"__type": "UnrecognizedClientException"})").refuses_signature);
+  EXPECT_EQ(ReadJsonFault(400, R"({"__type": "UnrecognizedClientException"})").refuses_signature, true);
 }
 
 }  // namespace

@@ -57,6 +57,11 @@ Task<std::vector<boost::json::value>> OpenstackAdapter::MissingMachines(std::vec
   return MissingServers(cloud_, std::move(ids));
 }
 
+Task<std::vector<driver::cloud::AnnouncedEnd>> OpenstackAdapter::AnnouncedEnds(
+    std::vector<boost::json::value> ids) {
+  return EndedServers(cloud_, std::move(ids));
+}
+
 Task<QuotaInformation> OpenstackAdapter::QuotaLimits() {
   QuotaInformation limits = co_await ReadLimits(cloud_);
   // Called first when the provider starts, so that its labels are known before requests arrive.

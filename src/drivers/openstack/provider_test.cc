@@ -110,6 +110,20 @@ TEST_F(OpenstackTest, LeakedServersAreRemoved) {
   EXPECT_EQ(imposter.Counts()["DELETE /compute/v2.1/servers/ID"], 1);
 }
 
+// The list says it, so nothing is looked at twice.
+TEST_F(OpenstackTest, AReadyNodeWhoseServerIsShutOffIsDeletedAtTheFirstCheck) {
+  Start();
+  Launch();
+  auto state = [this] { return time.Run(store.nodes.Read(last_id))->record.state; };
+  time.Advance(60s);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(state(), NodeState::kReady);
+  imposter.servers.begin()->second.record["status"] = "SHUTOFF";
+  time.Advance(60s);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(state(), NodeState::kDeleting);
+}
+
 // D-69
 TEST_F(OpenstackTest, OldMarksCountForQuotaAndRarelyForLeaks) {
   Start();

@@ -135,7 +135,7 @@ Task<net::HttpReply> ApiClient::Call(ApiRequest request) {
     Fault fault =
         options_.read_refusal ? options_.read_refusal(reply) : options_.read_fault(reply.status, reply.body);
     ReadAsLater(fault, reply);
-    bool is_refused = reply.status == 401 || fault.refuses_signature;
+    bool is_refused = fault.refuses_signature.value_or(reply.status == 401);
     if (is_refused && answer.renew && !std::exchange(tries.has_renewed, true)) {
       answer.renew(reply);
       continue;
@@ -213,6 +213,7 @@ Task<ApiClient::Answer> ApiClient::Send(const ApiRequest& request) {
   Gate& gate = request.call.upload ? uploads_ : request.reads() ? reads_ : changes_;
   Gate::Pass pass = co_await gate.Enter();
   net::HttpCall call = request.call;
+  call.may_be_repeated = request.is_idempotent();
   Signer::Renew renew = co_await signer_.Sign(call);
   Outcome<net::HttpReply> reply = co_await Attempt(SendCounted(request, std::move(call)));
   Answer answer{std::move(reply), std::move(renew)};

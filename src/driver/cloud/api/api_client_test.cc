@@ -183,9 +183,11 @@ TEST_F(ApiClientTest, WhatMayHaveBeenDoneIsNotRepeated) {
   EXPECT_EQ(StatusOf(FailureOf(Request("POST"))), 503);
   answers = {{0, {}, ""}};
   EXPECT_EQ(StatusOf(FailureOf(Request("POST"))), 0);
+  EXPECT_EQ(http.calls.back().may_be_repeated, false) << "not by the client's library, either";
   for (std::string method : {"GET", "DELETE"}) {
     answers = {{0, {}, ""}};
     EXPECT_EQ(Call(Request(method)).status, 200) << method;
+    EXPECT_EQ(http.calls.back().may_be_repeated, true) << method;
   }
   ApiRequest query = Request("POST");
   query.only_reads = true;
