@@ -82,7 +82,7 @@ def test_zookeeper_that_has_lost_its_data_gets_a_new_session(private_site):
         file.unlink()
     (server.folder / "data").mkdir(exist_ok=True)
     server.start()
-    wait_for(lambda: "is taken up by no server, for longer than its time-out" in launcher.output(), "the session is lost", 60)
+    wait_for(lambda: "its locks and ephemeral znodes are gone" in launcher.output(), "the session is lost", 60)
     wait_for(lambda: launcher.output().count("Connected to ZooKeeper at") == 2, "a new one has begun", 30)
     tree = private_site.tree()
     assert tree.request(before) is None
