@@ -287,6 +287,45 @@ TEST_F(LeaseKeeperTest, ANodeThatAnotherProcessLocksMakesTheLeaseFail) {
   time_.Run(lock->Unlock());
 }
 
+// REQ-28
+TEST_F(LeaseKeeperTest, ALeaseEndsWhileItsNodeIsLockedByAnotherProcess) {
+  StartLauncher();
+  NodeId free = AddNode(NodeState::kReady, [](Node& node) { node.external_id = "i-7"; });
+  auto lock = time_.Run(client_store_->nodes.TryLock(free));
+  ASSERT_TRUE(lock);
+  LeaseId id = LendWith(*lock);
+  time_.Advance(seconds(10));
+  SteadyTime start = time_.loop().SteadyNow();
+  End(id);
+  EXPECT_TRUE(AwaitGone(id));
+  EXPECT_LT(time_.loop().SteadyNow() - start, std::chrono::milliseconds(200));
+  time_.Run(lock->Unlock());
+  EXPECT_TRUE(AwaitClean());
+}
+
+// REQ-28
+TEST_F(LeaseKeeperTest, NodesAreHandedOverSoonAfterTheyAreUnlocked) {
+  StartLauncher();
+  NodeId free = AddNode(NodeState::kReady, [](Node& node) { node.external_id = "i-7"; });
+  auto lock = time_.Run(client_store_->nodes.TryLock(free));
+  ASSERT_TRUE(lock);
+  LeaseId id = LendWith(*lock);
+  time_.Advance(seconds(10));
+  time_.Run(lock->Unlock());
+  EXPECT_TRUE(AwaitLease(id, LeaseState::kHeld, seconds(1)));
+}
+
+// REQ-27
+TEST_F(LeaseKeeperTest, AFailedLeaseEndsSoon) {
+  StartLauncher();
+  LeaseId id = Lend({"unknown"}, 86'400);
+  ASSERT_TRUE(AwaitLease(id, LeaseState::kFailed));
+  time_.Advance(std::chrono::minutes(4));
+  EXPECT_TRUE(ReadLease(id));
+  EXPECT_TRUE(AwaitGone(id, seconds(62)));
+  EXPECT_TRUE(AwaitClean());
+}
+
 // REQ-11: the lock of a node is another's although the lease has it.
 TEST_F(LeaseKeeperTest, ANodeWhoseLockIsLostIsDropped) {
   StartLauncher();

@@ -35,6 +35,23 @@ Response NoSuchLease(const Request& request) {
   return ErrorResponse(request, 404, "There is no such request; it may have ended.");
 }
 
+// Empty: the order was not refused.
+std::string WhyTooMany(const PlacedOrder& placed, const Caller& caller, std::size_t count) {
+  using Result = PlacedOrder::Result;
+  if (placed.result == Result::kTooMany)
+    return fmt::format(
+        "The token {} allows {} nodes at a time; it has {}, held ones included, and {} more are "
+        "asked for.",
+        caller.name(), *caller.token->max_nodes, placed.nodes, count);
+  if (placed.result == Result::kTooManyLeases)
+    return fmt::format("The token {} has {} requests, more are not allowed; end some of them.", caller.name(),
+                       launcher::kMaxLeasesOfClient);
+  if (placed.result == Result::kFull)
+    return fmt::format("There are {} requests of all tokens, more are not allowed; try again later.",
+                       launcher::kMaxLeases);
+  return "";
+}
+
 // The handlers, and what they share.
 class RequestHandlers {
  public:
@@ -138,16 +155,13 @@ Task<Response> RequestHandlers::Make(const Request& request, const Caller& calle
 Task<Response> RequestHandlers::AnswerPlaced(PlacedOrder placed, const Request& request, const Caller& caller,
                                              std::size_t count) {
   using Result = PlacedOrder::Result;
-  if (placed.result == Result::kTooMany) {
-    access_.Audit(caller, "request: refused");
-    co_return ErrorResponse(
-        request, 409,
-        fmt::format("The token {} allows {} nodes at a time; {} are in its leases, {} more are "
-                    "asked for.",
-                    caller.name(), *caller.token->max_nodes, placed.nodes, count));
-  }
   if (placed.result == Result::kDiffers)
     co_return ErrorResponse(request, 409, "This Idempotency-Key was used for another request.");
+  std::string refusal = WhyTooMany(placed, caller, count);
+  if (!refusal.empty()) {
+    access_.Audit(caller, "request: refused");
+    co_return ErrorResponse(request, placed.result == Result::kFull ? 503 : 409, refusal);
+  }
   bool is_made = placed.result == Result::kMade;
   if (is_made) access_.Audit(caller, fmt::format("request {}: made, {} nodes", placed.id, count));
   LeaseId id = placed.id;
