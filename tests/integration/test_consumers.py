@@ -189,6 +189,102 @@ def test_a_node_that_ssh_must_not_reach_is_refused(nodes, tmp_path, change):
     wait_for(lambda: not leases(nodes), "the node is given back")
 
 
+class WaitingServer:
+    """Answers as a server that has no nodes yet, and notes the renewals of a lease."""
+
+    ID = "0123456789abcdef0123456789abcdef"
+
+    def __init__(self):
+        self.renewals = 0
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"] or 0))
+                if self.path.endswith("/renew"):
+                    server.renewals += 1
+                self.answer(200, {"id": server.ID, "state": "held"})
+
+            def do_GET(self):
+                self.answer(200, {"id": server.ID, "state": "waiting", "waits": []})
+
+            def do_DELETE(self):
+                self.answer(404, {})
+
+            def answer(self, status, value):
+                text = json.dumps(value).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def waiting_server():
+    server = WaitingServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def wall_clock(tmp_path):
+    """A program `date` whose clock a test sets, by seconds in the file `off`; beside it `sleep` makes the file `asleep`."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "off").write_text("0\n")
+    (tools / "date").write_text(f'#!/bin/sh\n[ "$*" = +%s ] || exec /bin/date "$@"\n'
+                                f'echo $(($(/bin/date +%s) + $(cat {tools}/off)))\n')
+    (tools / "sleep").write_text(f'#!/bin/sh\ntouch {tools}/asleep\nexec /bin/sleep "$@"\n')
+    for name in ("date", "sleep"):
+        (tools / name).chmod(0o755)
+    return tools
+
+
+def environment_of(server, tools, **more):
+    return {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "NODEPOOL_SERVER": f"http://127.0.0.1:{server.server.server_port}",
+            "NODEPOOL_TOKEN": "t", **more}
+
+
+# CONS-2
+def test_a_lease_is_renewed_while_the_clock_is_set_back(waiting_server, wall_clock, tmp_path):
+    folder = tmp_path / "lease"
+    folder.mkdir()
+    (folder / "id").write_text(waiting_server.ID)
+    keeper = Process([TOOL, "keep", folder], tmp_path / "keep.log",
+                     environment_of(waiting_server, wall_clock, NODEPOOL_LEASE="9"))
+    try:
+        wait_for(lambda: waiting_server.renewals, "a renewal", 30)
+        (wall_clock / "asleep").unlink()
+        wait_for((wall_clock / "asleep").exists, "it waits for the next one", 30)
+        (wall_clock / "off").write_text("-3600\n")
+        before = waiting_server.renewals
+        wait_for(lambda: waiting_server.renewals > before + 1, "two more", 30)
+    finally:
+        keeper.kill()
+
+
+# CONS-2
+def test_who_waits_for_nodes_gives_up_although_the_clock_is_set_back(waiting_server, wall_clock, tmp_path):
+    getter = Process([TOOL, "get", tmp_path / "lease", "small"], tmp_path / "get.log",
+                     environment_of(waiting_server, wall_clock, NODEPOOL_WAIT="5"))
+    try:
+        wait_for((wall_clock / "asleep").exists, "it waits", 30)
+        (wall_clock / "off").write_text("-3600\n")
+        assert getter.wait(60) == 1 and "there were no nodes in time" in getter.output()
+    finally:
+        getter.kill()
+
+
 # --- GitLab Runner ----------------------------------------------------------------------------
 
 class GitLabRunner:

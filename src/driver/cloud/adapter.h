@@ -89,7 +89,7 @@ struct Resource {
   std::string plural_metric_name() const { return type + "s"; }
 };
 
-// A cloud's announcement that it will take a machine away.
+// The cloud says that a machine has ended, or that it will take it away.
 struct AnnouncedEnd {
   boost::json::value external_id;
   std::string reason;  // the cloud's words
@@ -178,8 +178,8 @@ class Adapter {
   // Called once a minute; two consecutive equal answers count. Default: none. An adapter whose ListInstances
   // lists every existing machine returns NotListed().
   virtual Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids);
-  // Which of `ids` name machines that are still there and that the cloud has announced to take away soon.
-  // Called with MissingMachines; one answer counts. Default: none.
+  // Which of `ids` name machines that the cloud shows as ended or stopped, or has announced to take away
+  // soon. Called with MissingMachines; one answer counts. Default: none.
   virtual Task<std::vector<AnnouncedEnd>> AnnouncedEnds(std::vector<boost::json::value> ids);
   // Set by the framework. An adapter whose cloud announces that it takes machines away, and whose lists show
   // a new machine at once, calls this then: MissingMachines is called at once, and again soon.
@@ -199,6 +199,10 @@ class Adapter {
   // Set by the framework, which asks QuotaForLabel once for each label. Call when it would answer
   // differently.
   std::function<void()> needs_changed = [] {};
+  // Reads again which images, sizes and so on exist of those that labels name and the cloud did not have.
+  // Called before a request is declined for that alone. Default: LabelReady and QuotaForLabel need no such
+  // reading.
+  virtual Task<> LookAgain();
   // Of a node that is ready: asked once a minute, and before the node is handed out. Default: it lasts.
   virtual Task<AccessState> StateOfAccess(NodeAccess access);
   // What takes the place of access that does not last; the old one may go on. Only nodes that are ready get

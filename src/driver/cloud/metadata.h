@@ -25,6 +25,7 @@ struct Owner {
   std::optional<NodeId> node;
   std::optional<BuildId> build;
   std::optional<UploadId> upload;
+  std::string attempt;  // kAttemptKey; empty: none
 };
 
 Owner OwnerOf(const std::map<std::string, std::string>& metadata);

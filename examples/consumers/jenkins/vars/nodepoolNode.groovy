@@ -30,9 +30,10 @@ def call(Map settings, Closure body) {
 }
 
 List await(Map server, String id, int minutes, int lease) {
-    long end = System.currentTimeMillis() + minutes * 60_000L
+    long begin = uptime()
     String shown = ''
-    while (System.currentTimeMillis() < end) {
+    while (uptime() - begin < minutes * 60) {
+        if (uptime() < begin) { begin = uptime() } // the computer was restarted
         // Short polls, because a pipeline must not block; each renews the request.
         Map request = insist(server, 'GET', "/${id}?wait=2", null, null, lease).value
         if (request.state == 'held') { return request.nodes }
@@ -49,12 +50,13 @@ void useWhileRenewed(Map server, String id, int lease, List nodes, Closure body)
     Map work = [isDone: false]
     parallel(failFast: true,
         'lease': {
-            long renewed = System.currentTimeMillis()
+            long renewed = uptime()
             while (!work.isDone) {
                 sleep(time: 2, unit: 'SECONDS')
-                long now = System.currentTimeMillis()
-                if (!work.isDone && now - renewed > lease * 1000L / 3) {
-                    insist(server, 'POST', "/${id}/renew", null, null, lease - (int) ((now - renewed) / 1000L))
+                long now = uptime()
+                long passed = now < renewed ? lease : now - renewed // the computer was restarted
+                if (!work.isDone && passed > lease / 3) {
+                    insist(server, 'POST', "/${id}/renew", null, null, (int) (lease - passed))
                     renewed = now
                 }
             }
@@ -79,17 +81,23 @@ void giveBack(Map server, String id) {
 
 // Sends a request, again and again for so many seconds while the server is away.
 Map insist(Map server, String method, String path, Map body, String key, int seconds) {
-    long end = System.currentTimeMillis() + seconds * 1000L
+    long begin = uptime()
     while (true) {
         Map answer = ask(server, method, path, body == null ? null : JsonOutput.toJson(body), key)
         boolean isDone = answer.status in 200..299 || (method == 'DELETE' && answer.status == 404)
         if (isDone) { return answer }
         boolean isPassing = answer.status == 0 || answer.status == 429 || answer.status >= 500
-        if (!isPassing || System.currentTimeMillis() > end) {
+        if (!isPassing || Math.abs(uptime() - begin) > seconds) {
             throw new IOException("Nodepool answers ${answer.status}: ${answer.text}")
         }
         sleep(time: 2, unit: 'SECONDS')
     }
+}
+
+// Seconds by a clock that nobody sets. It begins anew when the computer starts, which a pipeline survives.
+@NonCPS
+static long uptime() {
+    return System.nanoTime().intdiv(1_000_000_000L)
 }
 
 // Status 0: there was no answer. Redirections are not followed: the token is for this server alone.
