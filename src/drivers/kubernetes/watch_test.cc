@@ -1,5 +1,6 @@
 // Watches that many launches share, and that break; an API server that does not answer.
 #include "async/task_group.h"
+#include "drivers/kubernetes/api/paths.h"
 #include "drivers/kubernetes/kubernetes_fixture_for_test.h"
 
 namespace nodepool::drivers::kubernetes {
@@ -88,6 +89,33 @@ TEST_F(KubernetesTest, ASilentWatchIsFollowedByAList) {
   EXPECT_GT(time.loop().SteadyNow() - begun, 90s);
   EXPECT_LT(time.loop().SteadyNow() - begun, 110s);
   EXPECT_EQ(imposter.Count("GET", "/api/v1/pods"), 7) << "a silent watch, a list of six pages";
+}
+
+// K8S-100
+TEST_F(KubernetesTest, AWatchHasTheBoundsOfAList) {
+  Cloud cloud({time.loop(), random, blocking_pool, records, [] {}, this}, config,
+              MeansFor(time.loop(), imposter, connection));
+  std::unique_ptr<ObjectCache> cache = cloud.NewCache({kNamespaces, "", {}, "", 64 << 10});
+  cache->Start(cloud.tasks);
+  time.Run(cache->WaitForFirstList());
+  log::Capture log;
+  auto path = [](int i) { return fmt::format("/api/v1/namespaces/many-{}", i); };
+  for (int i = 0; i < 60; ++i) imposter.Put(path(i), {});
+  for (int i = 0; i < 1000; ++i) imposter.Put(path(0), {});
+  time.Advance(1s);
+  EXPECT_EQ(cache->objects().size(), 60u) << "changes of what is known are no growth";
+  EXPECT_EQ(log.Count("there is no end of new objects"), 0);
+  for (int i = 60; i < 500; ++i) imposter.Put(path(i), {});
+  time.Advance(1s);
+  EXPECT_EQ(cache->objects().size(), 65u);
+  EXPECT_EQ(log.Count("there is no end of new objects: 65, of 65 KiB"), 1);
+  for (int i = 30; i < 500; ++i) imposter.Remove(path(i));
+  imposter.ClearCalls();
+  time.Advance(29s);
+  EXPECT_EQ(imposter.calls().size(), 0u) << "no busy loop";
+  time.Advance(5s);
+  EXPECT_EQ(cache->objects().size(), 30u) << "with a list it goes on";
+  time.Run(cloud.tasks.Stop());
 }
 
 // driver-kubernetes.md 4.3

@@ -30,6 +30,9 @@ class ObjectCache {
     std::string selector;      // a query such as "labelSelector=...", or empty
     OnChange on_change = {};   // null: nothing
     std::string without = {};  // what it means for the provider that it cannot be read, for operators
+    // The bound for all objects together, by their weight; a watch that brings more is an error, and a list
+    // shows after half a minute whether they are still there.
+    std::size_t most = driver::cloud::api::kMaxBytes;
   };
 
   // Everything outlives the cache.
@@ -56,8 +59,8 @@ class ObjectCache {
   Task<> List();
   Task<> Watch();
   bool MayGoOn(const Outcome<>& ended, SteadyTime begun) const;
-  bool OnLine(std::string_view line);
-  void Apply(const std::string& type, Object object);
+  void OnEvent(WatchEvent event);
+  [[noreturn]] void FailAsEndless();
   // nullopt: it is gone.
   void Set(const std::string& key, std::optional<Object> object);
   void Notify(const std::string& key, bool is_deleted);
@@ -72,6 +75,7 @@ class ObjectCache {
   bool is_started_ = false;
 
   std::map<std::string, Object> objects_;
+  std::size_t weight_ = 0;  // of objects_
   std::string version_;     // from which the watch goes on; empty: a list is needed
   SteadyTime listed_at_{};  // when the last complete list began
   SteadyTime heard_at_{};   // when the watch brought its last line, or began
