@@ -1,5 +1,7 @@
 #include "launcher/pool.h"
 
+#include <algorithm>
+
 #include "async/attempt.h"
 #include "base/version.h"
 #include "launcher/requests/decline_text.h"
@@ -230,6 +232,20 @@ sched::Decision Pool::StillAcceptable(const NodeRequest& request) const {
   sched::PoolView view = PlainView();
   view.waits_for_others = true;
   return sched::DeclineReason(view, request);
+}
+
+// Which uploads there are is known from records, at once.
+bool Pool::MayHavePassed(const NodeRequest& request, const sched::Decision& decision) const {
+  bool is_lack = decision.kind == sched::Decision::Kind::kDecline &&
+                 (decision.reason == sched::Reason::kImageNotAvailable ||
+                  decision.reason == sched::Reason::kLabelNotAvailable);
+  if (!is_lack || provider() == nullptr) return false;
+  return std::ranges::all_of(request.node_types, [&](const LabelName& name) {
+    auto label = config_->labels.find(name);
+    if (label == config_->labels.end()) return false;
+    const auto& image = label->second->diskimage;
+    return !image || context_.images.NewestReadyUpload(*image, key_.provider) != nullptr;
+  });
 }
 
 std::string Pool::WhyDeclined(const NodeRequest& request, const sched::Decision& decision) const {

@@ -57,6 +57,9 @@ class Pool {
   // Whether the pool would still accept the request, e.g. after a limit was lowered. What others use of the
   // cloud now makes it wait, not fail.
   sched::Decision StillAcceptable(const NodeRequest& request) const;
+  // Whether the reason for the decline may have passed since the provider last read its cloud: an image or a
+  // size is missing. Then provider()->LookAgain() before the request is declined (drivers.md 5.12).
+  bool MayHavePassed(const NodeRequest& request, const sched::Decision& decision) const;
   // Why the pool declines the request, in words, without its own name.
   std::string WhyDeclined(const NodeRequest& request, const sched::Decision& decision) const;
   // Its decline, for the request's record.

@@ -249,7 +249,31 @@ Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
   DecisionEnded(id);
 }
 
+const Pool* Scheduler::FindPool(const PoolKey& key) const {
+  auto found = std::ranges::find_if(pools_, [&](const PoolWorker* worker) { return worker->key() == key; });
+  return found == pools_.end() ? nullptr : &(*found)->pool();
+}
+
+// What a pool lacks may have appeared since its provider last read its cloud: that costs no request its life.
+Task<bool> Scheduler::IsStillDeclined(RequestId id, sched::Answers by) {
+  const store::StoredRequest* cached = context_.requests.Find(id);
+  if (cached == nullptr) co_return false;
+  const NodeRequest request = cached->record;
+  for (const auto& [key, decision] : by) {
+    const Pool* pool = FindPool(key);
+    if (pool == nullptr || !pool->MayHavePassed(request, decision)) continue;
+    std::shared_ptr<driver::Provider> provider = pool->provider();
+    co_await provider->LookAgain();
+    pool = FindPool(key);
+    bool declines = pool != nullptr && pool->StillAcceptable(request).kind == sched::Decision::Kind::kDecline;
+    if (!declines) co_return false;
+  }
+  co_return true;
+}
+
 Task<> Scheduler::TryDecline(RequestId id, sched::Answers by) {
+  bool is_declined = co_await IsStillDeclined(id, by);
+  if (!is_declined) co_return;
   auto request = co_await context_.store.requests.TryLock(id);
   if (!request) co_return;
   std::vector<sched::Decliner> decliners;

@@ -324,7 +324,7 @@ TEST_F(StoreTest, FulfillingIsOneWriteInTheRightOrder) {
   LockedNode first = NewNode();
   LockedNode second = NewNode();
   std::vector<std::string> order;
-  w.memory.tree().OnChange([&](const zk::WatchEvent& event) { order.push_back(event.path); });
+  w.memory.tree().OnChange([&](const zk::DataTree::Change& change) { order.push_back(change.event.path); });
   bool is_done = false;
   std::vector<LockedNode*> nodes{&first, &second};
   EXPECT_EQ(Writes([&] { is_done = w.Run(request.Fulfil(nodes, ToState(RequestState::kFulfilled))); }), 1u);

@@ -189,6 +189,7 @@ def test_a_failing_build_is_held_off_until_the_configuration_is_mended(images): 
     ({"dib_cmd": "no-such-command"}, "there is no program no-such-command"),
     ({"dib_cmd": "'unclosed"}, "a quote is not closed"),
     ({"env": {"SKIP_FORMAT": "qcow2"}}, "it made no qcow2 file"),
+    ({"env": {"SIZE": "0"}}, "its qcow2 file is empty"),
     ({"env": {"PAUSE_FILE": "pause"}, "build_timeout": 1}, "took longer than build-timeout"),
 ])
 def test_builds_that_come_to_nothing(images, settings, told):

@@ -200,6 +200,10 @@ class Adapter {
   // Set by the framework, which asks QuotaForLabel once for each label. Call when it would answer
   // differently.
   std::function<void()> needs_changed = [] {};
+  // Reads again which images, sizes and so on exist of those that labels name and the cloud did not have.
+  // Called before a request is declined for that alone. Default: LabelReady and QuotaForLabel need no such
+  // reading.
+  virtual Task<> LookAgain();
   // Of a node that is ready: asked once a minute, and before the node is handed out. Default: it lasts.
   virtual Task<AccessState> StateOfAccess(NodeAccess access);
   // What takes the place of access that does not last; the old one may go on. Only nodes that are ready get

@@ -15,7 +15,6 @@ constexpr Duration kMinAge = std::chrono::seconds(1);      // however often it i
 constexpr Duration kLingering = std::chrono::seconds(60);  // of deleted machines in a cloud's lists
 constexpr Duration kReadLimit = std::chrono::seconds(120);
 constexpr Duration kFirstTryLimit = std::chrono::seconds(30);
-constexpr Duration kLabelProbeInterval = std::chrono::minutes(5);
 constexpr Backoff::Settings kRetryPauses{.initial = std::chrono::seconds(1), .max = std::chrono::seconds(30)};
 
 }  // namespace
@@ -112,35 +111,6 @@ void QuotaCache::NoteRemoval(const NodeId& id) {
     removed_.erase(removals_in_order_.front().node);
   }
   if (removed_.emplace(id, now).second) removals_in_order_.push_back({id, now});
-}
-
-LabelNeeds::LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed)
-    : group_(group), adapter_(adapter), changed_(std::move(changed)) {}
-
-const QuotaInformation& LabelNeeds::For(const LabelConfig& label) {
-  if (auto known = needs_.find(&label); known != needs_.end()) return known->second;
-  if (auto failed = errors_.find(&label); failed != errors_.end()) throw failed->second;
-  try {
-    return needs_.emplace(&label, adapter_.QuotaForLabel(label)).first->second;
-  } catch (const Error& error) {
-    if (error.verdict() != Verdict::kInvalid) throw;
-    logger_.Error("Label {} is unavailable until its configuration or the cloud is fixed: {}", label.name,
-                  error.message());
-    errors_.emplace(&label, error);
-    group_.Spawn("probe label " + label.name.str(), ClearErrorLater(&label));
-    throw;
-  }
-}
-
-void LabelNeeds::Clear() {
-  needs_.clear();
-  if (!std::exchange(errors_, {}).empty()) changed_();
-}
-
-Task<> LabelNeeds::ClearErrorLater(const LabelConfig* label) {
-  co_await group_.loop().SleepFor(kLabelProbeInterval);
-  errors_.erase(label);
-  changed_();
 }
 
 }  // namespace nodepool::driver::cloud

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "async/event.h"
-#include "async/task_group.h"
+#include "async/task.h"
 #include "base/subscription.h"
 #include "driver/cloud/adapter.h"
 #include "driver/provider_environment.h"
@@ -73,31 +71,6 @@ class QuotaCache {
   bool follows_others_ = false;
   Event invalidated_{"the quota to be doubted"};
   Event tried_{"the cloud's quota"};
-};
-
-// The resources that one node of a label needs, read once for each label. A label that can never work is in
-// error: it is refused for 5 minutes, then probed again (D-26).
-class LabelNeeds {
- public:
-  // `changed` is called when a label in error may be probed again.
-  LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed);
-
-  // Error(kInvalid) while the label is in error; other errors are not cached.
-  const QuotaInformation& For(const LabelConfig& label);
-  bool IsInError(const LabelConfig& label) const { return errors_.contains(&label); }
-  // All labels are asked again.
-  void Clear();
-
- private:
-  Task<> ClearErrorLater(const LabelConfig* label);
-
-  TaskGroup& group_;
-  Adapter& adapter_;
-  std::function<void()> changed_;
-  log::Logger logger_{"nodepool.StateMachineHandler"};
-  // Labels live as long as the provider's configuration, hence longer than this.
-  std::map<const LabelConfig*, QuotaInformation> needs_;
-  std::map<const LabelConfig*, Error> errors_;
 };
 
 }  // namespace nodepool::driver::cloud

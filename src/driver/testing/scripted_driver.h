@@ -29,6 +29,8 @@ struct Script {
   std::set<LabelName> not_ready;
   std::map<LabelName, Error> label_errors;  // thrown by the quota of a label
   std::set<NodeId> not_reusable;
+  int looks = 0;
+  std::function<Task<>()> look_again;  // none: it ends at once
 
   Duration start_time{0};
   std::optional<driver::ProviderFault> fault_at_start;  // reported
@@ -127,6 +129,10 @@ class ScriptedProvider : public driver::Provider {
     if (auto error = script_.label_errors.find(label.name); error != script_.label_errors.end())
       throw error->second;
     return driver::QuotaInformation::Amount(script_.need);
+  }
+  Task<> LookAgain() override {
+    ++script_.looks;
+    if (script_.look_again) co_await script_.look_again();
   }
   void InvalidateQuota() override { ++script_.quota_invalidations; }
   std::unique_ptr<driver::NodeRequestHandler> RequestHandler(std::shared_ptr<const driver::PoolConfig>,

@@ -45,7 +45,7 @@ class AwsQuotaTest : public AwsTest {
     auto made = std::make_shared<AwsLabel>(*label);
     made->name = LabelName(name);
     made->instance_types = {type};
-    pool->labels[made->name] = made;
+    pool->Offer(made);
     return *made;
   }
 };
@@ -77,6 +77,19 @@ TEST_F(AwsQuotaTest, ATypeWithoutAKnownQuotaLaunches) {
   Launch();
   EXPECT_EQ(last.resources, (Resources{{"cores", 4}, {"instances", 1}, {"ram", 4096}}));
   EXPECT_EQ(ec2.Count("ListServiceQuotas"), 0);
+}
+
+// A reload may put a label where another one was.
+TEST_F(AwsQuotaTest, NeedsBelongToLabelsNotToTheirAddresses) {
+  ec2.types["g5.xlarge"] = 4;
+  AwsLabel& gpu = AddLabel("gpu", "g5.xlarge");
+  Start();
+  Resources need = provider->QuotaForLabel(*label).resources();
+  Resources need_of_gpu = provider->QuotaForLabel(gpu).resources();
+  EXPECT_NE(need, need_of_gpu);
+  std::swap(*label, gpu);
+  EXPECT_EQ(provider->QuotaForLabel(*label).resources(), need_of_gpu);
+  EXPECT_EQ(provider->QuotaForLabel(gpu).resources(), need);
 }
 
 // AWS-34

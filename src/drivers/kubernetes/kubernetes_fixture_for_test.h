@@ -64,7 +64,7 @@ class KubernetesTest : public ::testing::Test, protected driver::ProviderObserve
     label = made.get();
     auto main = std::make_shared<driver::PoolConfig>();
     main->name = PoolName("main");
-    main->labels[made->name] = made;
+    main->Offer(made);
     pool = main.get();
     config->pools[main->name] = main;
   }

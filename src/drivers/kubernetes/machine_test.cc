@@ -152,6 +152,46 @@ TEST_F(KubernetesTest, ATokenIsAskedForWhenTheSecretStaysEmpty) {
   EXPECT_THAT(results, ElementsAre("ready"));
 }
 
+class SecretForbidden : public KubernetesTest,
+                        public ::testing::WithParamInterface<std::pair<int, const char*>> {};
+
+// K8S-99
+TEST_P(SecretForbidden, ATokenIsAskedForAtOnce) {
+  for (Kind kind : {Kind::kKubernetes, Kind::kOpenshift}) {
+    Start(kind);
+    results.clear();
+    imposter.Add({.method = "POST",
+                  .path = "/secrets",
+                  .status = GetParam().first,
+                  .reason = "Forbidden",
+                  .message = GetParam().second,
+                  .times = 100});
+    SteadyTime begun = time.loop().SteadyNow();
+    Launch();
+    EXPECT_LT(time.loop().SteadyNow() - begun, 5s);
+    EXPECT_THAT(TextIn(Port(), "token"), HasSubstr("requested token"));
+    EXPECT_THAT(results, ElementsAre("ready"));
+    EXPECT_EQ(imposter.Count("GET", "/api/v1/namespaces/" + Namespace() + "/secrets"), 0);
+    time.Run(provider->Stop());
+    provider.reset();
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    By, SecretForbidden,
+    ::testing::Values(
+        std::pair(403, "admission webhook \"v.example\" denied the request: no long-lived tokens"),
+        std::pair(400, "admission webhook \"v.example\" denied the request: no long-lived tokens")));
+
+TEST_F(KubernetesTest, WithoutTheRightToMakeSecretsATokenIsAskedForAtOnce) {
+  imposter.is_denied = [](const nodepool::testing::KubernetesImposter::Call& call) {
+    return call.method == "POST" && call.path.ends_with("/secrets");
+  };
+  Start();
+  Launch();
+  EXPECT_EQ(Port().at("token"), "requested token 1");
+  EXPECT_THAT(results, ElementsAre("ready"));
+}
+
 // K8S-89, K8S-90
 TEST_F(KubernetesTest, ATokenThatWasAskedForIsRenewedWhileItsNodeIsReady) {
   imposter.fills_secrets = false;

@@ -72,6 +72,7 @@ TEST_F(KubernetesTest, VersionsThatGoBackAreNoticedAtOnce) {
 // K8S-97: a cut alone is no reason to list thousands of objects.
 TEST_F(KubernetesTest, ASilentWatchIsFollowedByAList) {
   imposter.RestoreAt(500'000);
+  imposter.page_size = 100;
   for (int i = 0; i < 501; ++i) {
     boost::json::object labels = {{"nodepool_provider_name", "cluster"}};
     imposter.Put(fmt::format("/api/v1/namespaces/other/pods/{}", i),
@@ -86,7 +87,23 @@ TEST_F(KubernetesTest, ASilentWatchIsFollowedByAList) {
   EXPECT_THAT(results, ElementsAre("ready", "ready"));
   EXPECT_GT(time.loop().SteadyNow() - begun, 90s);
   EXPECT_LT(time.loop().SteadyNow() - begun, 110s);
-  EXPECT_EQ(imposter.Count("GET", "/api/v1/pods"), 3) << "a silent watch, a list and a watch";
+  EXPECT_EQ(imposter.Count("GET", "/api/v1/pods"), 7) << "a silent watch, a list of six pages";
+}
+
+// driver-kubernetes.md 4.3
+TEST_F(KubernetesTest, AListWhosePagesExpireBeginsAgain) {
+  Start();
+  for (int i = 0; i < 5; ++i) {
+    boost::json::object labels = {{"nodepool_provider_name", "cluster"}, {"nodepool_node_id", "0000000099"}};
+    imposter.Put(fmt::format("/api/v1/namespaces/main-{}", i),
+                 {{"metadata", boost::json::object{{"labels", std::move(labels)}}}});
+  }
+  imposter.page_size = 2;
+  imposter.pages_that_expire = 1;
+  EXPECT_EQ(time.Run(adapter->ListInstances()).size(), 5u);
+  imposter.pages_that_expire = 1000;
+  EXPECT_THROW(time.Run(adapter->ListInstances()), driver::cloud::api::ApiError)
+      << "it is not repeated for ever";
 }
 
 // K8S-98: neither list nor watch works, the pod runs all the same.

@@ -83,6 +83,11 @@ Task<std::vector<std::optional<std::string>>> OpenstackAdapter::AvailabilityZone
   return cloud_.lookups.Zones();
 }
 
+Task<> OpenstackAdapter::LookAgain() {
+  co_await cloud_.images.LookAgain();
+  co_await cloud_.lookups.RefreshFlavors();
+}
+
 Readiness OpenstackAdapter::LabelReady(const LabelConfig& label) {
   if (!label.cloud_image) return Readiness::kReady;
   const OpenstackCloudImage& image = cloud_.config->cloud_images.at(*label.cloud_image);

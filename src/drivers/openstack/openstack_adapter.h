@@ -26,6 +26,7 @@ class OpenstackAdapter : public driver::cloud::Adapter {
   Task<driver::QuotaInformation> QuotaLimits() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::vector<std::optional<std::string>>> AvailabilityZones() override;
+  Task<> LookAgain() override;
   driver::Readiness LabelReady(const driver::LabelConfig& label) override;
   Task<std::vector<std::string>> FindFaults(const driver::ProviderConfig& config) override;
   Task<std::string> UploadImage(ImageUpload upload) override;

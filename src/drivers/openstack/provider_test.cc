@@ -59,6 +59,20 @@ TEST_F(OpenstackTest, ALabelWithoutFlavorIsInError) {
   EXPECT_EQ(provider->LabelReady(*label), driver::Readiness::kReady);
 }
 
+// A reload may put a label where another one was.
+TEST_F(OpenstackTest, NeedsAndFaultsBelongToLabelsNotToTheirAddresses) {
+  Start();
+  OpenstackLabel broken = *label;
+  broken.name = LabelName("broken");
+  broken.flavor_name = "m9.none";
+  EXPECT_EQ(provider->QuotaForLabel(*label).Get("cores"), 1);
+  EXPECT_THROW(provider->QuotaForLabel(broken), Error);
+  std::swap(*label, broken);
+  EXPECT_THROW(provider->QuotaForLabel(*label), Error);
+  EXPECT_EQ(provider->LabelReady(*label), driver::Readiness::kNotReady);
+  EXPECT_EQ(provider->QuotaForLabel(broken).Get("cores"), 1);
+}
+
 TEST_F(OpenstackTest, NothingIsWrongWithWhatTheCloudHas) {
   label->networks = {"public"};
   Start();

@@ -57,8 +57,8 @@ std::size_t LeaseDesk::NodesOf(const std::string& client) const {
 
 Task<PlacedOrder> LeaseDesk::Place(LeaseOrder order) {
   if (!order.key.empty()) {
-    const store::StoredLease* existing = co_await Find(IdOfKey(order));
-    if (existing != nullptr) co_return co_await Repeat(existing->id, order);
+    std::optional<store::StoredLease> existing = co_await Find(IdOfKey(order));
+    if (existing) co_return co_await Repeat(existing->id, order);
   }
   std::size_t nodes = NodesOf(order.client);
   bool is_too_much = order.max_nodes && nodes + order.labels.size() > *order.max_nodes;
@@ -90,18 +90,18 @@ Task<PlacedOrder> LeaseDesk::Make(LeaseOrder order) {
 }
 
 Task<PlacedOrder> LeaseDesk::Repeat(LeaseId id, const LeaseOrder& order) {
-  const store::StoredLease* lease = co_await Find(id);
-  if (lease == nullptr)
+  std::optional<store::StoredLease> lease = co_await Find(id);
+  if (!lease)
     throw Error(Verdict::kRetry, "the lease of this idempotency key has just ended; try again");
   bool is_same = lease->record.asked == order.asked;
   co_return PlacedOrder{is_same ? Result::kRepeated : Result::kDiffers, id, 0};
 }
 
-Task<const store::StoredLease*> LeaseDesk::Find(LeaseId id) {
+Task<std::optional<store::StoredLease>> LeaseDesk::Find(LeaseId id) {
+  if (context_.leases.Find(id) == nullptr) co_await context_.leases.CatchUp();
   const store::StoredLease* found = context_.leases.Find(id);
-  if (found != nullptr) co_return found;
-  co_await context_.leases.CatchUp();
-  co_return context_.leases.Find(id);
+  if (found == nullptr) co_return std::nullopt;
+  co_return *found;
 }
 
 Task<> LeaseDesk::AwaitDecision(LeaseId id, SteadyTime deadline) {

@@ -47,9 +47,8 @@ class LeaseDesk {
 
   // Ends when the cache shows the lease.
   Task<PlacedOrder> Place(LeaseOrder order);
-  // The cache's entry; when it has none, once it has caught up. Null: there is no such lease. Valid until the
-  // next await.
-  Task<const store::StoredLease*> Find(LeaseId id);
+  // As the cache has it; when it has none, once it has caught up. nullopt: there is no such lease.
+  Task<std::optional<store::StoredLease>> Find(LeaseId id);
   // Ends when the lease is not waiting any more, or at the deadline; at once when too many wait.
   Task<> AwaitDecision(LeaseId id, SteadyTime deadline);
 

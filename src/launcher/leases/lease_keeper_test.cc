@@ -58,6 +58,21 @@ class LeaseKeeperTest : public LauncherTest {
   void End(const LeaseId& id) {
     Write(id, [](Lease& lease) { lease.state = LeaseState::kEnding; });
   }
+  // A lease whose request is fulfilled with this node.
+  LeaseId LendWith(store::LockedNode& node) {
+    LeaseId id(random_.UuidHex());
+    Lease lease = OfLabels({"small"});
+    NodeRequest request = RequestFor(id, lease, time_.loop().Now());
+    request.SetState(RequestState::kFulfilled, time_.loop().Now());
+    request.nodes = {node.id()};
+    lease.request = time_.Run(client_store_->requests.Create("200", request, false));
+    time_.Run(node.Update([&](Node& record) {
+      record.allocated_to = lease.request;
+      return Change::kWrite;
+    }));
+    Put("/nodepool/leases/" + id.value, ToJson(lease));
+    return id;
+  }
   std::optional<std::string> OwnerOf(const NodeId& node) {
     return time_.Run(client_store_->nodes.Owner(node));
   }
@@ -197,6 +212,30 @@ TEST_F(LeaseKeeperTest, TheRequestOfALeaseIsFoundAgain) {
   EXPECT_TRUE(AwaitLease(id, LeaseState::kHeld, seconds(10)));
 }
 
+// REQ-28: the keeper sees the lease between the web server's two writes.
+TEST_F(LeaseKeeperTest, NodesAreHandedOverWithoutDelay) {
+  StartLauncher();
+  HeldLease();
+  for (int i = 0; i < 5; ++i) {
+    SteadyTime start = time_.loop().SteadyNow();
+    HeldLease();
+    EXPECT_LT(time_.loop().SteadyNow() - start, std::chrono::milliseconds(200)) << i;
+  }
+}
+
+// REQ-28
+TEST_F(LeaseKeeperTest, ALeaseEndsWhileItsRequestIsMissing) {
+  StartLauncher();
+  End(HeldLease());
+  LeaseId id(random_.UuidHex());
+  Put("/nodepool/leases/" + id.value, ToJson(OfLabels({"small"})));
+  time_.Advance(std::chrono::milliseconds(500));
+  SteadyTime start = time_.loop().SteadyNow();
+  End(id);
+  EXPECT_TRUE(AwaitGone(id));
+  EXPECT_LT(time_.loop().SteadyNow() - start, std::chrono::milliseconds(200));
+}
+
 // REQ-5
 TEST_F(LeaseKeeperTest, ALeaseWithoutAnyRequestFails) {
   StartLauncher();
@@ -237,19 +276,9 @@ TEST_F(LeaseKeeperTest, NobodyContendsWithoutLeases) {
 TEST_F(LeaseKeeperTest, ANodeThatAnotherProcessLocksMakesTheLeaseFail) {
   StartLauncher();
   NodeId free = AddNode(NodeState::kReady, [](Node& node) { node.external_id = "i-7"; });
-  LeaseId id(random_.UuidHex());
-  Lease lease = OfLabels({"small"});
-  NodeRequest request = RequestFor(id, lease, time_.loop().Now());
-  request.SetState(RequestState::kFulfilled, time_.loop().Now());
-  request.nodes = {free};
   auto lock = time_.Run(client_store_->nodes.TryLock(free));
   ASSERT_TRUE(lock);
-  lease.request = time_.Run(client_store_->requests.Create("200", request, false));
-  time_.Run(lock->Update([&](Node& node) {
-    node.allocated_to = lease.request;
-    return Change::kWrite;
-  }));
-  Put("/nodepool/leases/" + id.value, ToJson(lease));
+  LeaseId id = LendWith(*lock);
   time_.Advance(seconds(25));
   EXPECT_EQ(ReadLease(id)->state, LeaseState::kWaiting) << "a launcher may lock it for a moment";
   ASSERT_TRUE(AwaitLease(id, LeaseState::kFailed, seconds(10)));

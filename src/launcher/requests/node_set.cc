@@ -83,7 +83,8 @@ void NodeSet::HandedOver() {
 }
 
 Task<> NodeSet::Release(RequestId request) {
-  for (const auto& slot : slots_) {
+  const auto slots = slots_;
+  for (const auto& slot : slots) {
     if (!slot->node) continue;
     Outcome<> released = co_await Attempt(ReleaseOne(*slot, request));
     if (!released) {

@@ -100,6 +100,16 @@ Task<bool> RequestRun::Step() {
     co_return true;
   }
   sched::Decision decision = pool_.StillAcceptable(request_->record());
+  bool is_wanted = !is_gone_ && !is_draining_ && !nodes_.is_launching() && !nodes_.AnyFailed();
+  if (is_wanted && pool_.MayHavePassed(request_->record(), decision)) {
+    std::shared_ptr<driver::Provider> provider = pool_.provider();
+    Outcome<> looked = co_await Attempt(provider->LookAgain());
+    decision = pool_.StillAcceptable(request_->record());
+    if (!looked) {
+      WakeAt(context_.loop.SteadyNow() + context_.intervals.provider_probe);
+      co_return false;
+    }
+  }
   if (!nodes_.is_launching()) {
     bool is_over = co_await GiveUpIfPointless(decision);
     if (is_over) co_return true;

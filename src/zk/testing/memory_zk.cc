@@ -101,9 +101,9 @@ std::exception_ptr FaultIn(const std::vector<Op>& ops) {
 // The state that all clients share.
 struct MemoryZk::Ensemble {
   Ensemble(Loop& loop, MemoryZkOptions options) : loop(loop), options(options) {
-    tree.OnChange([this](const WatchEvent& change) {
-      if (on_write) on_write(writer, change);
-      Announce(change);
+    tree.OnChange([this](const DataTree::Change& change) {
+      if (on_write) on_write(writer, change.event);
+      Announce(change.event);
     });
   }
   ~Ensemble() {

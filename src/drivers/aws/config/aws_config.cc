@@ -230,14 +230,13 @@ class Reader {
            fmt::format("pool {} names none: its nodes need an account with a default VPC", pool->name));
     }
     for (const Section& entry : section.Sections("labels")) {
-      std::shared_ptr<const AwsLabel> label = ReadLabel(entry, section, *pool);
-      pool->labels[label->name] = label;
+      pool->Offer(ReadLabel(entry, section, *pool));
     }
     result_->pools[pool->name] = pool;
   }
 
-  std::shared_ptr<const AwsLabel> ReadLabel(const Section& section, const Section& pool_section,
-                                            const AwsPool& pool) {
+  std::shared_ptr<AwsLabel> ReadLabel(const Section& section, const Section& pool_section,
+                                      const AwsPool& pool) {
     auto label = std::make_shared<AwsLabel>();
     label->name = ReadLabelName(section, "name", config_);
     bool has_image = section.Has("diskimage") || section.Has("cloud-image");

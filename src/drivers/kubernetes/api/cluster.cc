@@ -20,6 +20,7 @@ namespace {
 constexpr const char* kService = "kubernetes";
 constexpr std::size_t kLongestLine = 4 << 20;
 constexpr int kPageSize = 500;
+constexpr int kListRepeats = 3;
 constexpr net::HttpTimeouts kTimeouts{.connect = std::chrono::seconds(10),
                                       .answer = std::chrono::seconds(30),
                                       .stall = std::chrono::seconds(30),
@@ -105,6 +106,16 @@ Task<bool> Cluster::Delete(std::string path, json::object options) {
 }
 
 Task<ObjectList> Cluster::List(std::string collection, std::string selector) {
+  for (int repeats = 0;; ++repeats) {
+    Task<ObjectList> reading = ListOnce(collection, selector);
+    Outcome<ObjectList> list = co_await Attempt(std::move(reading));
+    if (list) co_return std::move(*list);
+    // The place where a page goes on is too old: the list took longer than the cluster keeps its versions.
+    if (api::StatusOf(list) != 410 || repeats == kListRepeats) list.error().Rethrow();
+  }
+}
+
+Task<ObjectList> Cluster::ListOnce(std::string collection, std::string selector) {
   std::string version;
   std::string base =
       WithQuery(WithQuery(std::move(collection), selector), fmt::format("limit={}", kPageSize));

@@ -37,7 +37,8 @@ class Cluster {
   // False: there is no such object. `options` is a DeleteOptions; empty: none.
   Task<bool> Delete(std::string path, boost::json::object options);
 
-  // Reads a whole list, page by page; `selector` is a query such as "labelSelector=...", or empty.
+  // Reads a whole list, page by page, from the start again where the pages have become too old meanwhile;
+  // `selector` is a query such as "labelSelector=...", or empty.
   Task<ObjectList> List(std::string collection, std::string selector);
 
   // Reads an answer that goes on, line by line, until the server ends it. `on_line` is called on the loop and
@@ -49,6 +50,7 @@ class Cluster {
 
  private:
   Task<boost::json::object> Call(driver::cloud::api::ApiRequest request);
+  Task<ObjectList> ListOnce(std::string collection, std::string selector);
   // Sets `version` to that of the list.
   Task<driver::cloud::api::Page<Object>> ReadPage(std::string path, std::string& version);
   driver::cloud::api::ApiRequest Request(std::string method, std::string path,

@@ -116,6 +116,7 @@ Task<Instance> CreateInPool(Cloud& cloud, MachineReport& machine, const NodePlan
 
 Task<Instance> CreateInNamespace(Cloud& cloud, MachineReport& machine, const NodePlan& plan) {
   machine.SetState("creating the namespace");
+  cloud.Namespaces();  // the deletion waits for its end
   Task<> making = MakeNamespace(cloud, plan);
   auto store = [&](const Failure& failure) {
     return StoreIdUnlessRefused(machine, plan.external_id, failure);
@@ -123,14 +124,14 @@ Task<Instance> CreateInNamespace(Cloud& cloud, MachineReport& machine, const Nod
   co_await OnFailure(std::move(making), store);
   co_await StoreId(machine, plan.external_id);
   machine.SetState("creating the account");
-  co_await MakeAccount(cloud, plan);
+  bool has_secret = co_await MakeAccount(cloud, plan);
   std::string uid;
   if (!plan.pod.empty()) {
     machine.SetState("creating the pod");
     uid = co_await MakePod(cloud, plan);
   }
   machine.SetState("waiting for the token");
-  NodeToken token = co_await TokenOfAccount(cloud, plan);
+  NodeToken token = co_await TokenOfAccount(cloud, plan, has_secret);
   std::string host;
   if (!plan.pod.empty()) host = co_await WaitForPod(cloud, machine, plan, std::move(uid));
   Instance instance = co_await Describe(cloud, plan, std::move(token), std::move(host));

@@ -269,12 +269,23 @@ HttpReply KubernetesImposter::Get(const Call& call) {
 
 HttpReply KubernetesImposter::List(const std::string& collection, const std::string& query) {
   std::string selector = Parameter(query, "labelSelector");
+  std::string after = Parameter(query, "continue");  // the path of the last object of the page before
+  if (!after.empty() && pages_that_expire-- > 0)
+    return Refusal(410, "Expired", "the continue token is too old");
+  json::object metadata = {{"resourceVersion", std::to_string(version_)}};
   json::array items;
-  for (const auto& [path, object] : objects) {
-    if (IsIn(path, collection) && Matches(object, selector)) items.push_back(object);
+  std::string last;
+  for (auto found = objects.upper_bound(after); found != objects.end(); ++found) {
+    const auto& [path, object] = *found;
+    if (!IsIn(path, collection) || !Matches(object, selector)) continue;
+    if (items.size() == page_size) {
+      metadata["continue"] = last;
+      break;
+    }
+    items.push_back(object);
+    last = path;
   }
-  return JsonReply(200, {{"metadata", json::object{{"resourceVersion", std::to_string(version_)}}},
-                         {"items", std::move(items)}});
+  return JsonReply(200, {{"metadata", std::move(metadata)}, {"items", std::move(items)}});
 }
 
 HttpReply KubernetesImposter::Post(const Call& call) {

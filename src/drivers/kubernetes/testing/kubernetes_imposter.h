@@ -51,6 +51,8 @@ class KubernetesImposter {
     bool has_effect = false;  // the call is carried out nevertheless
   };
   void Add(Fault fault) { faults_.push_back(std::move(fault)); }
+  std::size_t page_size = 500;
+  int pages_that_expire = 0;  // so many pages behind the first one are refused with 410
   // No call is answered.
   bool is_silent = false;
   // Breaks the open watches.
