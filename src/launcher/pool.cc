@@ -132,6 +132,8 @@ std::string Pool::ProviderFault() const {
   return provider() == nullptr ? "" : providers_.HealthOf(key_.provider).fault;
 }
 
+bool Pool::is_away() const { return provider() != nullptr && providers_.HealthOf(key_.provider).is_away; }
+
 Resources Pool::NeedOf(const std::vector<LabelName>& labels) const {
   Resources need;
   for (const LabelName& label : labels) Add(need, LabelViewOf(*config_->labels.at(label)).need);
@@ -144,7 +146,7 @@ bool Pool::IsLabelAvailable(const LabelName& label) const {
   auto config = config_->labels.find(label);
   if (config == config_->labels.end() || !launches_nodes() || provider_pause() != nullptr) return false;
   sched::LabelView view = LabelViewOf(*config->second);
-  return view.is_image_ready && !view.is_broken && !view.is_unknown;
+  return view.is_image_ready && !view.is_broken && !view.is_unknown && !is_away();
 }
 
 // By the records; for a node whose record names no resources, by the configuration.
@@ -186,6 +188,7 @@ sched::PoolView Pool::PlainView() const {
   view.max_concurrency = provider_config_->max_concurrency;
   view.launches_nodes = launches_nodes();
   view.provider_fault = ProviderFault();
+  view.is_provider_away = is_away();
   for (const auto& [name, label] : config_->labels) view.labels.emplace(name, LabelViewOf(*label));
   if (!view.launches_nodes) return view;
   view.launches_in_progress = context_.ledger.LaunchesInProgress(key_.provider);

@@ -35,6 +35,8 @@ class Pool {
   bool launches_nodes() const;
   // Why the running provider cannot be used now; empty: it can, or it does not run.
   std::string ProviderFault() const;
+  // Whether nothing can be launched because of it.
+  bool is_away() const;
   // The switch that pauses the provider; null: it is not paused.
   const ProviderPause* provider_pause() const;
 

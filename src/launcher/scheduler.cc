@@ -95,6 +95,12 @@ Task<> Scheduler::Stop() {
 }
 
 void Scheduler::RebuildRegistry() {
+  std::set<std::pair<std::string, ProviderName>> failing;  // by the host of the launcher that says so
+  for (const auto& [path, component] : context_.registry.all()) {
+    for (const auto& [provider, report] : component.providers) {
+      if (report.state == ProviderState::kFailing) failing.emplace(component.hostname, provider);
+    }
+  }
   std::vector<sched::RegisteredPool> pools;
   for (const Component* component : context_.registry.Pools()) {
     pools.push_back({component->id,
@@ -102,7 +108,8 @@ void Scheduler::RebuildRegistry() {
                      component->priority,
                      component->is_paused,
                      {component->supported_labels.begin(), component->supported_labels.end()},
-                     component->name.value_or(PoolName())});
+                     component->name.value_or(PoolName()),
+                     failing.contains({component->hostname, component->provider_name})});
   }
   cluster_.registry = sched::Registry(std::move(pools));
 }

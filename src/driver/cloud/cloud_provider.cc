@@ -46,6 +46,7 @@ class CloudProvider : public Provider {
 
   Task<> Stop() override {
     image_watch_.Reset();
+    context_.quota.EndWaits();
     co_await context_.WaitIdle();
     co_await context_.background.Stop();
     co_await context_.adapter->Stop();

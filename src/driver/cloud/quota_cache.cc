@@ -1,9 +1,12 @@
 #include "driver/cloud/quota_cache.h"
 
+#include <fmt/format.h>
+
 #include "async/attempt.h"
 #include "async/backoff.h"
 #include "async/deadline.h"
 #include "driver/cloud/metadata.h"
+#include "driver/cloud/outage.h"
 #include "driver/records_environment.h"
 
 namespace nodepool::driver::cloud {
@@ -27,25 +30,55 @@ QuotaCache::QuotaCache(const ProviderEnvironment& environment, Adapter& adapter,
       });
 }
 
+void QuotaCache::Doubt(std::string cause) {
+  is_doubted_ = true;
+  if (!std::exchange(is_away_, true)) environment_.report_fault(ProviderFault{std::move(cause), {}, true});
+  Invalidate();
+}
+
+Task<> QuotaCache::WaitUntilBack() {
+  while (is_away_ && !is_stopping_) co_await back_.Wait();
+  if (is_away_) {
+    throw Error(Verdict::kQuota,
+                fmt::format("provider {} is being stopped and could not be used", provider_));
+  }
+}
+
+void QuotaCache::EndWaits() {
+  is_stopping_ = true;
+  back_.NotifyAll();
+}
+
 Task<> QuotaCache::Run() {
   Loop& loop = environment_.loop;
   Backoff pauses(kRetryPauses, environment_.random);
   while (true) {
     invalidated_.Reset();
+    is_doubted_ = false;
     Outcome<> read = co_await Attempt(Refresh());
+    NoteEnd(read);
     if (!read) {
       SteadyTime next_attempt = loop.SteadyNow() + pauses.Next();
-      environment_.report_fault(ProviderFault{read.error().message(), next_attempt});
+      environment_.report_fault(ProviderFault{read.error().message(), next_attempt, is_away_});
       tried_.Set();
       co_await loop.SleepUntil(next_attempt);
     } else {
       pauses.Reset();
-      environment_.report_fault(std::nullopt);
+      if (!is_away_) environment_.report_fault(std::nullopt);
       tried_.Set();
       co_await loop.SleepFor(kMinAge);
       co_await WaitForInvalidation();
     }
   }
+}
+
+// A cloud that answers anything else than an outage is there, also if it refuses to say the quota.
+void QuotaCache::NoteEnd(const Outcome<>& read) {
+  bool is_outage = !read && (IsOutage(read.error().verdict()) || FailedWith(read, Verdict::kTimedOut));
+  if (is_outage) ++outages_;
+  if (is_outage || is_doubted_) return;
+  is_away_ = false;
+  back_.NotifyAll();
 }
 
 Task<> QuotaCache::WaitForFirstTry() {

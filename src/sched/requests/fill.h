@@ -39,7 +39,8 @@ struct PoolView {
   bool is_disabled = false;
   std::optional<std::string> paused_by;  // who paused the provider, and why; nullopt: it is not paused
   bool launches_nodes = true;
-  std::string provider_fault;  // why the provider cannot be used now; empty: it can
+  std::string provider_fault;     // why the provider cannot be used now; empty: it can
+  bool is_provider_away = false;  // nothing can be launched because of it
   // The limit of `provider` does not count, and requests do not queue behind others for it, unless
   // the cloud refused recently; then capacity is handed out in order.
   bool ignores_provider_quota = false;
