@@ -40,6 +40,7 @@ def test_built_uploaded_booted(images):
     upload = images.uploads()[(build, number)]
     assert (number, upload["format"], upload["username"]) == ("0000000001", "qcow2", "zuul")
     cloud_image = images.cloud_images()[upload["external_id"]]
+    assert re.fullmatch("[0-9a-f]{32}", cloud_image["metadata"].pop("nodepool_attempt"))
     assert cloud_image["metadata"] == {"os": "debian", "arch": "amd64", "nodepool_build_id": build,
                                        "nodepool_upload_id": number, "nodepool_provider_name": "fake-cloud"}
     assert re.fullmatch(r"debian-\d{10}", cloud_image["name"]) and upload["external_name"] == cloud_image["name"]

@@ -100,9 +100,10 @@ struct AnnouncedEnd {
 class LaunchError : public Error {
  public:
   enum class Kind {
-    kCapacity,  // the cloud has no free machine of that size
-    kStatus,    // the machine went into an error state
-    kNetwork,   // no usable address
+    kCapacity,   // the cloud has no free machine of that size
+    kCandidate,  // this candidate is refused for a reason that need not hold for the next
+    kStatus,     // the machine went into an error state
+    kNetwork,    // no usable address
   };
   LaunchError(Kind kind, std::string message) : Error(Verdict::kFail, std::move(message)), kind_(kind) {}
   Kind kind() const { return kind_; }
@@ -160,8 +161,8 @@ class Adapter {
 
   // The kinds of machine that a node of the label may be, with the places for them, the preferred one first;
   // each has a name for operators ("m5.large in us-west-2a"), which is the same in all labels. When a
-  // creation ends with LaunchError(kCapacity), the launch tries the next one, and other launches avoid that
-  // one for a while. Default: empty, there is no choice.
+  // creation ends with LaunchError(kCapacity or kCandidate), the launch tries the next one, and other
+  // launches avoid that one for a while. Default: empty, there is no choice.
   virtual std::vector<std::string> Candidates(const LabelConfig& label, const PoolConfig& pool);
 
   // Deletes the machine and ends when it is gone. An id that no longer exists is

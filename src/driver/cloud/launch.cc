@@ -51,18 +51,27 @@ bool IsSsh(const Node& record) {
   return record.connection_type == "ssh" || record.connection_type == "network_cli";
 }
 
-bool LacksCapacity(const Failure& failure) {
+bool IsOfKind(const Failure& failure, LaunchError::Kind kind) {
   try {
     failure.Rethrow();
   } catch (const LaunchError& fault) {
-    return fault.kind() == LaunchError::Kind::kCapacity;
+    return fault.kind() == kind;
   } catch (...) {
     return false;
   }
 }
 
+bool LacksCapacity(const Failure& failure) { return IsOfKind(failure, LaunchError::Kind::kCapacity); }
+
+// To the next candidate.
+bool MayLeadOn(const Failure& failure) {
+  return LacksCapacity(failure) || IsOfKind(failure, LaunchError::Kind::kCandidate);
+}
+
 std::string KindName(LaunchError::Kind kind) {
   switch (kind) {
+    case LaunchError::Kind::kCandidate:
+      break;
     case LaunchError::Kind::kCapacity:
       return "error.capacity";
     case LaunchError::Kind::kStatus:
@@ -189,12 +198,12 @@ Task<Instance> Launch::CreateAnywhere() {
       }
       co_return std::move(*created);
     }
-    if (!LacksCapacity(created.error())) created.error().Rethrow();
+    if (!MayLeadOn(created.error())) created.error().Rethrow();
     const std::string refused = choice.name();
     if (!refused.empty()) ReportCandidate(refused, false);
     if (!choice.MoveOn(loop.SteadyNow())) created.error().Rethrow();
-    logger_.Info("Provider {} has no capacity for {}; the launch tries {}: {}", context_.config->name,
-                 refused, choice.name(), created.error().message());
+    logger_.Info("Provider {} makes no {} now; the launch tries {}: {}", context_.config->name, refused,
+                 choice.name(), created.error().message());
   }
 }
 

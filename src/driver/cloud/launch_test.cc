@@ -201,6 +201,7 @@ TEST_F(LaunchTest, WhatTheCloudRefusesForGoodIsNotTriedAgain) {  // D-26
 TEST_F(LaunchTest, KindsOfFailureHaveTheirMetrics) {
   StartProvider();
   const std::map<LaunchError::Kind, std::string> expected = {{LaunchError::Kind::kCapacity, "error.capacity"},
+                                                             {LaunchError::Kind::kCandidate, "error.unknown"},
                                                              {LaunchError::Kind::kStatus, "error.status"},
                                                              {LaunchError::Kind::kNetwork, "error.network"}};
   for (const auto& [kind, result] : expected) {

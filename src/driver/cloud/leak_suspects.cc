@@ -54,7 +54,7 @@ std::string MissingNode(const Resource& resource, const Owner& owner, const Prov
   return is_another ? "node " + owner.node->str() + " with this machine" : "";
 }
 
-// A later upload may use the image of an earlier one with the same contents.
+// An upload of a Python builder may use the image of an earlier one with the same contents.
 std::string MissingUpload(const Resource& resource, const Owner& owner, const Uploads& uploads) {
   std::string name = UploadName(*owner.build, *owner.upload);
   bool is_known = uploads.images.contains(resource.id) || uploads.names.contains(name);

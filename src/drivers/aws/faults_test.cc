@@ -198,6 +198,18 @@ TEST_F(AwsFaultsTest, ACandidateThatIsForbiddenLeadsToTheNext) {
   EXPECT_EQ(ec2.instances.begin()->second.type, "t3.medium");
 }
 
+// It will not pass by itself, as a lack of capacity does.
+TEST_F(AwsFaultsTest, CandidatesThatAreAllForbiddenFailTheLaunch) {
+  label->instance_types = {"m5.large", "t3.medium"};
+  config->launch_retries = 1;
+  Start();
+  FailNext("RunInstances", 403, "UnauthorizedOperation", 2, "with an explicit deny");
+  Error refusal = LaunchFails();
+  EXPECT_EQ(refusal.verdict(), Verdict::kFail);
+  EXPECT_THAT(refusal.message(), HasSubstr("give the key's user or role this right"));
+  EXPECT_EQ(ec2.Count("RunInstances"), 2);
+}
+
 // AWS-70
 TEST_F(AwsFaultsTest, AWrongSecretIsReportedOnce) {
   FailNext("DescribeInstanceTypes", 401, "AuthFailure", 1000, "AWS was not able to validate the credentials");

@@ -291,7 +291,7 @@ TEST_F(LeaksTest, ImagesWithoutARecordAreRemoved) {
   std::string begun = AddMarkedImage(FormerUpload(), "cloud", "queued");
   std::string finished = AddMarkedImage(FormerUpload(), "cloud", "active");
   std::string others = AddMarkedImage(former, "other", "active");
-  // It has the number of a deleted upload; a later upload with the same contents uses it.
+  // It has the number of a deleted upload; a later upload of a Python builder uses it.
   std::string adopted = AddMarkedImage(former, "cloud", "active");
   time.Run(MakeUpload(adopted));
   AddMarkedImage(time.Run(MakeUpload("")), "cloud", "active");
