@@ -190,7 +190,7 @@ class CloudProvider : public Provider {
   MissingMachines missing_;
   AccessRenewal renewal_;
   std::set<LabelKey> ready_labels_;  // in the last check
-  SecondLook second_look_{[this] { return LookNow(); }};
+  SecondLook second_look_{context_.loop(), [this] { return LookNow(); }};
   Subscription image_watch_;
 };
 

@@ -4,6 +4,12 @@
 
 namespace nodepool::driver::cloud {
 
+namespace {
+
+constexpr Duration kPause = std::chrono::seconds(1);  // between the beginnings of two looks
+
+}  // namespace
+
 Task<> SecondLook::Take() {
   std::uint64_t wanted = begun_ + 1;
   while (ended_ < wanted) {
@@ -18,12 +24,14 @@ Task<> SecondLook::Take() {
 
 // One that is cancelled does not count: the next caller looks for itself.
 Task<> SecondLook::LookOnce() {
-  std::uint64_t number = ++begun_;
   is_looking_ = true;
   ScopeExit ended([this] {
     is_looking_ = false;
     end_.NotifyAll();
   });
+  co_await loop_.SleepUntil(next_begin_);
+  next_begin_ = loop_.SteadyNow() + kPause;
+  std::uint64_t number = ++begun_;
   Outcome<> looked = co_await Attempt(look_());
   ended_ = number;
   failure_.reset();

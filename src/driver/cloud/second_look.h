@@ -6,14 +6,15 @@
 
 #include "async/attempt.h"
 #include "async/event.h"
+#include "async/loop.h"
 
 namespace nodepool::driver::cloud {
 
-// Looks again at something, one look at a time. Whoever asks gets the result of a look that began after the
-// question; all who ask while one is under way share the next.
+// Looks again at something, one look at a time, of which at most one begins in a second. Whoever asks gets
+// the result of a look that began after the question; all who ask before it begins share it.
 class SecondLook {
  public:
-  explicit SecondLook(std::function<Task<>()> look) : look_(std::move(look)) {}
+  SecondLook(Loop& loop, std::function<Task<>()> look) : loop_(loop), look_(std::move(look)) {}
   SecondLook(const SecondLook&) = delete;
   SecondLook& operator=(const SecondLook&) = delete;
 
@@ -23,10 +24,12 @@ class SecondLook {
  private:
   Task<> LookOnce();
 
+  Loop& loop_;
   std::function<Task<>()> look_;
+  SteadyTime next_begin_{};  // not before
   bool is_looking_ = false;
   std::uint64_t begun_ = 0;
-  std::uint64_t ended_ = 0;  // the number of the last one that ended
+  std::uint64_t ended_ = 0;         // the number of the last one that ended
   std::optional<Failure> failure_;  // its
   WaitList end_;
 };

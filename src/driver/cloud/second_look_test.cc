@@ -15,7 +15,7 @@ class SecondLookTest : public ::testing::Test {
  protected:
   Task<> Look() {
     int seen = ++begun_;
-    co_await time_.loop().SleepFor(seconds(1));
+    co_await time_.loop().SleepFor(length_);
     if (fails_) throw Error(Verdict::kRetry, "the cloud is away");
     seen_ = seen;
   }
@@ -31,12 +31,13 @@ class SecondLookTest : public ::testing::Test {
   testing::VirtualTime time_;
   TaskGroup group_{time_.loop(), log::Logger("test")};
   bool fails_ = false;
+  Duration length_ = seconds(1);  // of a look
   int begun_ = 0;
   int seen_ = 0;
   int answers_ = 0;
   int failures_ = 0;
   int too_old_ = 0;
-  SecondLook look_{[this] { return Look(); }};
+  SecondLook look_{time_.loop(), [this] { return Look(); }};
 };
 
 TEST_F(SecondLookTest, ManyShareALookThatBeganAfterTheyAsked) {
@@ -48,6 +49,22 @@ TEST_F(SecondLookTest, ManyShareALookThatBeganAfterTheyAsked) {
   EXPECT_EQ(answers_, 100);
   EXPECT_EQ(too_old_, 0);
   EXPECT_LE(begun_, 4);
+}
+
+TEST_F(SecondLookTest, HoweverOftenItIsAskedALookBeginsOnceASecond) {
+  for (int i = 0; i < 20; ++i) {
+    group_.Spawn("ask", Ask());
+    time_.Advance(milliseconds(1500));
+  }
+  EXPECT_EQ(answers_, 20);
+  EXPECT_EQ(begun_, 20);
+  begun_ = seen_ = 0;
+  length_ = milliseconds(1);
+  for (int i = 0; i < 100; ++i) {
+    group_.Spawn("ask", Ask());
+    time_.Advance(milliseconds(50));
+  }
+  EXPECT_LE(begun_, 6);
 }
 
 TEST_F(SecondLookTest, AFailureIsThatOfAllWhoShareIt) {
