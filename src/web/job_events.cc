@@ -21,9 +21,10 @@ std::string JsonOf(const launcher::JobDecision& decision) {
   return json::serialize(body);
 }
 
-Task<Response> Handle(Loop& loop, launcher::Launcher& launcher, Request request) {
-  if (!request.is_from_this_host)
+Task<Response> Handle(Loop& loop, launcher::Launcher& launcher, const Access& access, Request request) {
+  if (!access.IsOfThisHost(request))
     co_return ErrorResponse(request, 403, "Events of jobs are taken from this host only.");
+  request.prove("this host");
   if (!request.Header("content-type").starts_with("application/json"))
     co_return ErrorResponse(request, 415, "Events of jobs are sent as application/json.");
   if (!launcher.records().is_complete())
@@ -52,7 +53,7 @@ JsonType BodyType() {
 
 }  // namespace
 
-Endpoint JobEventsEndpoint(Loop& loop, launcher::Launcher& launcher) {
+Endpoint JobEventsEndpoint(Loop& loop, launcher::Launcher& launcher, const Access& access) {
   JsonType answer =
       ObjectOf({{"is_kept", Flag(), "whether the node is held, or will be when it is given back"},
                 {"node", Text().OrNull(), "id of the node"},
@@ -62,7 +63,9 @@ Endpoint JobEventsEndpoint(Loop& loop, launcher::Launcher& launcher) {
                   {{"application/json", std::move(answer)}},
                   {400, 403, 415, 503},
                   BodyType()};
-  auto handle = [&loop, &launcher](Request request) { return Handle(loop, launcher, std::move(request)); };
+  auto handle = [&loop, &launcher, &access](Request request) {
+    return Handle(loop, launcher, access, std::move(request));
+  };
   return {"POST", "/api/v1/job-events", handle, std::move(doc)};
 }
 

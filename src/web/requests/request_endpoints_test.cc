@@ -389,6 +389,16 @@ TEST_F(RequestsSiteTest, PagesOfOtherSitesAreRefused) {
   EXPECT_EQ(status("", "rebound.example.com", true), 403);
   EXPECT_EQ(status("http://rebound.example.com", "rebound.example.com", true), 403);
   EXPECT_EQ(status("", "127.0.0.1:8005", true), 201);
+  auto list_for = [&](const char* origin, const char* host) {
+    net::HttpRequest request = Asking("GET", "/api/v1/leases", "");
+    request.headers["origin"] = origin;
+    request.headers["host"] = host;
+    request.is_from_this_host = true;
+    return Send(std::move(request)).status;
+  };
+  EXPECT_EQ(list_for("", "localhost"), 200);
+  EXPECT_EQ(list_for("http://evil.example.com", "localhost"), 403) << "reading needs a token here as well";
+  EXPECT_EQ(list_for("", "rebound.example.com"), 403);
 }
 
 // REQ-15
