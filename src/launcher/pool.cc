@@ -210,13 +210,14 @@ void Pool::Reserve(sched::PoolView& view, const sched::ServiceOrder* before) con
   Ledger::Awaited awaited = context_.ledger.AwaitedIn(key_.provider, before);
   view.launches_in_progress += awaited.turns;
   view.provider.reserved = std::move(awaited.resources);
+  view.refused_labels = std::move(awaited.labels);
   view.pool.reserved = waiting_.Missing(before);
 }
 
 sched::PoolView Pool::View() const {
   sched::PoolView view = PlainView();
   Reserve(view, nullptr);
-  view.is_waiting = waiting_.AnyMissesCapacity();
+  view.is_waiting = waiting_.AnyHoldsBack();
   return view;
 }
 

@@ -122,7 +122,7 @@ TEST_F(ProviderFaultTest, AProviderThatCouldBeUsedServesOn) {
   EXPECT_TRUE(AwaitState(Request({"small"}), RequestState::kFulfilled));
 }
 
-// drivers.md 5.4
+// BB-40
 TEST_F(ProviderFaultTest, WhileAProviderIsAwayRequestsWaitForItButTakeFreeNodes) {
   StartLauncher();
   AddNode(NodeState::kReady);

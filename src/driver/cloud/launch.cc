@@ -16,6 +16,7 @@
 #include "driver/cloud/outage.h"
 #include "driver/cloud/progress.h"
 #include "driver/cloud/shortages.h"
+#include "driver/refusal.h"
 
 namespace nodepool::driver::cloud {
 
@@ -123,12 +124,18 @@ Task<> Launch::RunAttempts() {
     logger_.Warning("Launch attempt {} of {} in provider {} failed{}: {}", attempt_, attempts,
                     context_.config->name, is_final ? "" : "; the next one follows", failure.message());
     if (step_ == Step::kScan && !IsFinal(failure)) co_await DiagnoseFailedScan();
-    if (is_final) failure.Rethrow();
+    if (is_final) Fail(failure);
     ++attempt_;
     last_refusal_ = verdict == Verdict::kInvalid ? WithoutRequestIds(failure.message()) : "";
     co_await context_.loop().SleepFor(pauses.Next());
     attempt_started_ = context_.loop().SteadyNow();
   }
+}
+
+// What the cloud lacks now is refused, not wrong: another pool may have it, or this one later.
+void Launch::Fail(const Failure& failure) const {
+  if (!LacksCapacity(failure)) failure.Rethrow();
+  throw Refusal(Refusal::Kind::kCapacity, failure.message());
 }
 
 // An outage says nothing about the launch, unless nobody else sees it (drivers.md 3). A key scan is no call

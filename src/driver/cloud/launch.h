@@ -53,6 +53,7 @@ class Launch {
   bool WantsScan(const Instance& instance) const;
   bool IsOwnFault(const Failure& failure) const;
   bool IsFinal(const Failure& failure) const;
+  [[noreturn]] void Fail(const Failure& failure) const;
   std::string ResultOf(const Failure& failure) const;
   void Report(std::string result);
   void ReportCandidate(const std::string& candidate, bool is_created);

@@ -35,7 +35,7 @@ class LaunchOutageTest : public ProviderTest {
   }
 };
 
-TEST_F(LaunchOutageTest, CostsNoAttemptWheneverItBeginsAndHoweverLongItIs) {
+TEST_F(LaunchOutageTest, CostsNoAttemptWheneverItBeginsAndHoweverLongItIs) {  // BB-40
   config->launch_retries = 1;
   StartProvider();
   for (Verdict verdict : {Verdict::kRetry, Verdict::kRateLimited}) {

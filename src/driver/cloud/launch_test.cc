@@ -477,7 +477,7 @@ TEST_F(LaunchTest, AnAttemptFailsWhenEachCandidateWasTriedOnce) {
   ScriptedAdapter::Creation lacking;
   lacking.kind = LaunchError::Kind::kCapacity;
   cloud->creations = {lacking};
-  EXPECT_EQ(LaunchFails(), Verdict::kFail);
+  EXPECT_EQ(LaunchFails(), Verdict::kQuota) << "the request waits, or goes to another pool";
   EXPECT_THAT(Results(), ElementsAre("error.capacity", "error.capacity"));
   EXPECT_EQ(cloud->requested.size(), 4u);
 }

@@ -23,6 +23,7 @@ struct Script {
   Duration delete_time{0};
   std::function<std::optional<Error>(int deletion)> delete_error;
   std::function<std::optional<Error>(int start)> start_error;
+  std::function<void(const Node& node)> on_launch;  // at its end; may throw
   driver::QuotaInformation available = driver::QuotaInformation::Limit({});
   Resources need = {{"instances", 1}, {"cores", 2}};
   bool launches_nodes = true;
@@ -79,6 +80,7 @@ class ScriptedHandler : public driver::NodeRequestHandler {
         throw *error;
       }
     }
+    if (script_.on_launch) script_.on_launch(node.record());
     WallTime now = loop_.Now();
     auto finish = [now](Node& record) {
       record.SetState(NodeState::kReady, now);

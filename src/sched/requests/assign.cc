@@ -113,8 +113,8 @@ Decision WaitReason(const PoolView& pool, const Registry& registry, const Tenant
                  fmt::format("{} of {}", pool.launches_in_progress, pool.max_concurrency));
   }
   bool is_min_ready = request.requestor == kMinReadyRequestor;
-  if (IsAwaitedAlready(pool, registry, plan, is_min_ready)) {
-    return Defer(Reason::kCapacityReserved, plan.MissingResource());
+  if (!plan.refused.empty() || IsAwaitedAlready(pool, registry, plan, is_min_ready)) {
+    return Defer(Reason::kCapacityReserved, plan.Missing());
   }
   return {Decision::Kind::kAccept, Reason::kNone, "", !plan.wait.empty()};
 }
