@@ -388,11 +388,11 @@ Task<> World::Outage(ProviderName provider, Duration duration) {
 Task<> World::Refuse(ProviderName provider, std::map<LabelName, int> ApiWeather::*of, Duration duration) {
   auto label = scenario_.common.labels.begin();
   std::advance(label, random_.Below(scenario_.common.labels.size()));
-  const LabelName& name = label->first;
-  std::map<LabelName, int>& refused = clouds_.weather[provider].*of;
+  const LabelName name = label->first;
   Trace(fmt::format("{} refuses {}", provider, name));
-  ++refused[name];
+  ++(clouds_.weather[provider].*of)[name];
   co_await loop_.SleepFor(duration);
+  std::map<LabelName, int>& refused = clouds_.weather[provider].*of;
   if (--refused[name] <= 0) refused.erase(name);
   Trace(fmt::format("{} no longer refuses {}", provider, name));
 }
