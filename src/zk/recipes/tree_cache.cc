@@ -104,6 +104,7 @@ struct TreeCache::Impl {
   void OnState(SessionState state);
   void OnEvent(const WatchEvent& event);
   void OnOwnWrite(const std::string& target, const std::string& path, const NodeData* node);
+  bool IsUnannounced(const std::string& path, const NodeData& node) const;
   void OnFound(const std::string& path);
   void EndRound();
   void DistrustFormerSession();
@@ -311,8 +312,24 @@ void TreeCache::Impl::OnEvent(const WatchEvent& event) {
   DeliverSettled();
 }
 
+// Servers announce a change before they answer the write that made it. A server that has lost our watch still
+// answers pings and requests, and nothing else would show it.
+bool TreeCache::Impl::IsUnannounced(const std::string& path, const NodeData& node) const {
+  bool is_below = path.starts_with(root == "/" ? root : root + "/") && IsBelowRoot(path);
+  if (!synced.is_set() || !is_below || listener.InterestIn(path) != Interest::kData) return false;
+  if (reads.contains(path)) return false;
+  auto entry = known.find(BelowRoot(path));
+  return entry == known.end() || entry->second.mzxid < node.stat.mzxid;
+}
+
 // What was announced before this write's answer is either what it has written, or not newer than that.
 void TreeCache::Impl::OnOwnWrite(const std::string& target, const std::string& path, const NodeData* node) {
+  if (node != nullptr && IsUnannounced(path, *node)) {
+    logger.Warning("The server did not announce what was written to {}; watching and reading {} again", path,
+                   root);
+    watch.reset();
+    return EndRound();
+  }
   if (awaited.empty()) return;
   std::vector<ItemPtr> over;
   std::erase_if(awaited, [&](const Awaited& entry) {
