@@ -1,4 +1,6 @@
 // Limits of the account and of the machines in it (driver-aws.md 13).
+#include "drivers/aws/compute/quota.h"
+
 #include "drivers/aws/aws_fixture_for_test.h"
 #include "drivers/aws/compute/quota_codes.h"
 
@@ -51,6 +53,21 @@ class AwsQuotaTest : public AwsTest {
 };
 
 // AWS-30, AWS-31
+// A refusal concerns what counts under the same quota, and nothing else.
+TEST(QuotaCodesTest, RefusalsNameTheirQuota) {
+  AwsLabel label;
+  label.volume.type = "io1";
+  EXPECT_EQ(QuotaOf("VcpuLimitExceeded", label, "g5.xlarge"), "L-DB2E81BA");
+  EXPECT_EQ(QuotaOf("VcpuLimitExceeded", label, "m5.large"), "L-1216C47A");
+  EXPECT_EQ(QuotaOf("MaxSpotInstanceCountExceeded", label, "m5.large"), "L-34B43A08");
+  EXPECT_EQ(QuotaOf("HostLimitExceeded", label, "m5.large"), CodeOfHost("m5.large"));
+  EXPECT_EQ(QuotaOf("VolumeLimitExceeded", label, "m5.large"), "L-FD252861");
+  EXPECT_EQ(QuotaOf("MaxIOPSLimitExceeded", label, "m5.large"), "L-B3A130E6");
+  EXPECT_EQ(QuotaOf("AddressLimitExceeded", label, "m5.large"), "");
+  label.use_spot = true;
+  EXPECT_EQ(QuotaOf("VcpuLimitExceeded", label, "m5.large"), "L-34B43A08");
+}
+
 TEST_F(AwsQuotaTest, LimitsOfTheFamiliesThatLabelsUse) {
   ec2.quotas["ec2"] = {{kStandardCode, 6}, {kSpotCode, 8}, {"L-DB2E81BA", 4}, {"L-7295265B", 5}};
   ec2.types["g5.xlarge"] = 4;
