@@ -17,6 +17,7 @@
 #include "drivers/libvirt/host/machine_work.h"
 #include "drivers/libvirt/host/paused_machines.h"
 #include "drivers/libvirt/network/addresses.h"
+#include "drivers/libvirt/network/forwarded_ports.h"
 #include "drivers/libvirt/xml/domain_xml.h"
 
 namespace nodepool::drivers::libvirt {
@@ -55,6 +56,7 @@ class Host {
 
   Addresses& addresses() { return addresses_; }
 
+  RefusedPorts& refused_ports() { return refused_ports_; }
   // Set by the owner; called when its domains were listed, and when it can be used, or no longer.
   std::function<void()> measured = [] {};
   // Set by the owner; called when a domain that Nodepool has not made has started or ended, and possibly for
@@ -123,6 +125,7 @@ class Host {
   MachineWork work_;
   Addresses addresses_;
   int losses_ = 0;  // of the connection
+  RefusedPorts refused_ports_;
   WaitList changed_fault_;
   bool is_kvm_suspected_ = false;
   bool is_started_ = false;
