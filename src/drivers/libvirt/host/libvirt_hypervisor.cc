@@ -228,7 +228,7 @@ Task<> LibvirtHypervisor::FetchVolume(std::string name, ImageOrigin origin, Dura
   std::string what = fmt::format("{} into volume {}", calls::Fetching(origin), name);
   auto fetch = [host = host_, name = std::move(name), origin = std::move(origin), stop] {
     std::shared_ptr<Connection> connection = OpenForOnce(host);
-    calls::FetchVolume(*connection, name, origin, stop);
+    calls::FetchVolume(*connection, name, origin, std::uint64_t(host.min_free_disk) * kGibibyte, stop);
   };
   co_await Measured("fetch", bulk_threads_.Run(std::move(what), limit, std::move(fetch)));
 }

@@ -149,6 +149,27 @@ TEST(Faults, SayWhatToDo) {
   EXPECT_EQ(full.message(), "making volume v: cannot write: No space left on device");
   // LV-41
   std::string died = "process exited while connecting to monitor: error: kvm_buf_set_msrs: Assertion failed";
+// LV-22
+TEST(FetchedImages, LeaveWhatAPoolHasToKeepFree) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  PoolSpace space{100 * kGibibyte, 20 * kGibibyte};
+  calls::CheckRoom(15 * kGibibyte, space, 5 * kGibibyte);
+  calls::CheckRoom(0, space, 20 * kGibibyte);
+  struct {
+    std::uint64_t length, reserve;
+  } cases[] = {
+      {15 * kGibibyte + 1, 5 * kGibibyte}, {kMost, 5 * kGibibyte}, {1, 20 * kGibibyte}, {0, 21 * kGibibyte}};
+  for (const auto& [length, reserve] : cases) {
+    try {
+      calls::CheckRoom(length, space, reserve);
+      ADD_FAILURE() << length;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.verdict(), Verdict::kQuota);
+      EXPECT_THAT(error.message(), HasSubstr("20.0 GiB"));
+    }
+  }
+}
+
   EXPECT_THAT(FaultOf("x", VIR_ERR_INTERNAL_ERROR, died).message(), HasSubstr("set accelerator to tcg"));
   // LV-15
   EXPECT_THAT(FaultOf("x", VIR_ERR_RPC, "Host key verification failed.").message(), HasSubstr("ssh-keyscan"));
