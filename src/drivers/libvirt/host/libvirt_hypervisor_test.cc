@@ -104,6 +104,24 @@ TEST_F(LibvirtHypervisorTest, DomainsComeAndGo) {
   RunToEnd(loop, hypervisor.DestroyDomain(kUuid));
 }
 
+// LV-64
+TEST_F(LibvirtHypervisorTest, AStoragePoolThatIsNotActiveIsStartedByTheNextConnection) {
+  std::vector<std::string> losses;
+  hypervisor.connection_lost = [&](std::string why) { losses.push_back(std::move(why)); };
+  virConnectPtr operator_ = virConnectOpen("test:///default");
+  virStoragePoolPtr pool = virStoragePoolLookupByName(operator_, "default-pool");
+  ASSERT_EQ(virStoragePoolDestroy(pool), 0);
+  auto refused = RunToEnd(loop, Attempt(hypervisor.CreateVolume({"v", "raw", 1 << 20})));
+  EXPECT_TRUE(FailedWith(refused, Verdict::kRetry)) << "it says nothing of the machine";
+  EXPECT_THAT(losses, ::testing::ElementsAre("storage pool default-pool is not active any more"));
+  RunToEnd(loop, hypervisor.Connect());
+  EXPECT_EQ(virStoragePoolIsActive(pool), 1);
+  RunToEnd(loop, hypervisor.CreateVolume({"v", "raw", 1 << 20}));
+  RunToEnd(loop, hypervisor.DeleteVolume("v"));
+  virStoragePoolFree(pool);
+  virConnectClose(operator_);
+}
+
 TEST_F(LibvirtHypervisorTest, WhatIsNotThereIsNamed) {
   HostConfig host = TestHost();
   host.storage_pool.name = "nowhere";
@@ -131,24 +149,6 @@ TEST(LibvirtHypervisors, RefuseCallsBeforeTheyAreConnected) {
 }
 
 // LV-45
-TEST(Faults, ShowNoSecretsOfAnImagesUrl) {
-  EXPECT_EQ(calls::Fetching({"https://user:secret@example.org/a.qcow2?token=secret", "sha256", ""}),
-            "fetching https://example.org/a.qcow2");
-  EXPECT_EQ(calls::Fetching({"https://user:sec ret@", "sha256", ""}), "fetching an image");
-}
-
-TEST(Faults, SayWhatToDo) {
-  EXPECT_EQ(FaultOf("x", VIR_ERR_NO_DOMAIN, "m").verdict(), Verdict::kNotFound);
-  EXPECT_EQ(FaultOf("x", VIR_ERR_STORAGE_VOL_EXIST, "m").verdict(), Verdict::kConflict);
-  EXPECT_EQ(FaultOf("x", VIR_ERR_XML_ERROR, "m").verdict(), Verdict::kInvalid);
-  EXPECT_EQ(FaultOf("x", VIR_ERR_RPC, "m").verdict(), Verdict::kRetry);
-  EXPECT_EQ(FaultOf("x", VIR_ERR_INTERNAL_ERROR, "m").verdict(), Verdict::kFail);
-  // LV-35
-  Error full = FaultOf("making volume v", VIR_ERR_SYSTEM_ERROR, "cannot write: No space left on device");
-  EXPECT_EQ(full.verdict(), Verdict::kQuota);
-  EXPECT_EQ(full.message(), "making volume v: cannot write: No space left on device");
-  // LV-41
-  std::string died = "process exited while connecting to monitor: error: kvm_buf_set_msrs: Assertion failed";
 // LV-22
 TEST(FetchedImages, LeaveWhatAPoolHasToKeepFree) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
@@ -170,6 +170,24 @@ TEST(FetchedImages, LeaveWhatAPoolHasToKeepFree) {
   }
 }
 
+TEST(Faults, ShowNoSecretsOfAnImagesUrl) {
+  EXPECT_EQ(calls::Fetching({"https://user:secret@example.org/a.qcow2?token=secret", "sha256", ""}),
+            "fetching https://example.org/a.qcow2");
+  EXPECT_EQ(calls::Fetching({"https://user:sec ret@", "sha256", ""}), "fetching an image");
+}
+
+TEST(Faults, SayWhatToDo) {
+  EXPECT_EQ(FaultOf("x", VIR_ERR_NO_DOMAIN, "m").verdict(), Verdict::kNotFound);
+  EXPECT_EQ(FaultOf("x", VIR_ERR_STORAGE_VOL_EXIST, "m").verdict(), Verdict::kConflict);
+  EXPECT_EQ(FaultOf("x", VIR_ERR_XML_ERROR, "m").verdict(), Verdict::kInvalid);
+  EXPECT_EQ(FaultOf("x", VIR_ERR_RPC, "m").verdict(), Verdict::kRetry);
+  EXPECT_EQ(FaultOf("x", VIR_ERR_INTERNAL_ERROR, "m").verdict(), Verdict::kFail);
+  // LV-35
+  Error full = FaultOf("making volume v", VIR_ERR_SYSTEM_ERROR, "cannot write: No space left on device");
+  EXPECT_EQ(full.verdict(), Verdict::kQuota);
+  EXPECT_EQ(full.message(), "making volume v: cannot write: No space left on device");
+  // LV-41
+  std::string died = "process exited while connecting to monitor: error: kvm_buf_set_msrs: Assertion failed";
   EXPECT_THAT(FaultOf("x", VIR_ERR_INTERNAL_ERROR, died).message(), HasSubstr("set accelerator to tcg"));
   // LV-15
   EXPECT_THAT(FaultOf("x", VIR_ERR_RPC, "Host key verification failed.").message(), HasSubstr("ssh-keyscan"));
