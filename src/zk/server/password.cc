@@ -1,5 +1,6 @@
 #include "zk/server/password.h"
 
+#include <openssl/crypto.h>
 #include <openssl/rand.h>
 
 #include "base/error.h"
@@ -12,6 +13,10 @@ std::string NewPassword() {
     throw Error(Verdict::kFail, "the system gives no random numbers");
   }
   return password;
+}
+
+bool IsSameSecret(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 }  // namespace nodepool::zk::server

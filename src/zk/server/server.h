@@ -33,6 +33,10 @@ struct ServerOptions {
   // The password with which clients in the server's own process open a session: 16 random bytes, a
   // secret. Such a session ends with the process: the next start closes it. Empty: there are none.
   std::string own_password;
+  // What clients over plain TCP have to show before they get a session: the first request adds the digest
+  // identity kClientUser:secret. A secret. Clients with TLS show their certificate, those of the own process
+  // `own_password`. Empty: nobody has to show anything.
+  std::string client_secret;
   std::string journal;  // file; empty: everything is in memory alone
   Duration min_session_timeout = std::chrono::seconds(1);
   Duration max_session_timeout = std::chrono::minutes(5);
@@ -67,6 +71,10 @@ class Server {
   // Transactions written to disk so far.
   std::uint64_t commits() const { return traffic_.commits; }
 
+  // From now on clients need another secret, or none. Those over plain TCP are disconnected, apart from those
+  // of the own process; their sessions continue when they come again with it.
+  void SetClientSecret(std::string secret);
+
   // Closes all connections and writes the rest to disk. Sessions continue after the next start.
   // Bounded by the disk; never throws.
   Task<> Stop();
@@ -83,10 +91,16 @@ class Server {
   Task<> Serve(std::shared_ptr<WireConnection> wire);
   Task<> Converse(Connection& connection);
   Task<bool> Greet(Connection& connection);
-  bool Admit(Connection& connection, const ConnectRequestFrame& connect);
+  Task<bool> Admit(Connection& connection, ConnectRequestFrame connect);
+  Task<bool> AdmitWithSecret(Connection& connection, SessionRecord session, bool is_new);
+  bool IsStranger(const WireConnection& wire) const;
+  bool ShowsSecret(const Request& request) const;
+  static Task<std::string> ReadGreeting(WireConnection& wire);
   bool IsOwn(const protocol::ConnectRequest& request) const;
   void CloseAbandonedSessions();
-  const SessionRecord* SessionFor(const protocol::ConnectRequest& request);
+  std::optional<SessionRecord> SessionFor(const protocol::ConnectRequest& request);
+  void Begin(Connection& connection, const SessionRecord& session, bool is_new);
+  void SendSession(Connection& connection, const SessionRecord& session, bool is_read_only_known);
   Task<> AnswerRequests(Connection& connection);
   Engine::Next Answer(Connection& connection, const Request& request);
   Task<> Linger(Connection& connection);

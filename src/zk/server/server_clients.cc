@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "zk/server/answer.h"
-#include "zk/server/password.h"
 #include "zk/server/server.h"
 
 namespace nodepool::zk::server {
@@ -33,7 +32,6 @@ constexpr std::size_t kAllBacklogs = std::size_t{96} << 20;
 constexpr std::size_t kBytesBetweenChecks = 4 << 20;  // sent and received, between checks of all backlogs
 // How many connections may be without a session, besides those that sessions leave free.
 constexpr std::size_t kNewcomers = 100;
-constexpr std::size_t kLongestGreeting = 4096;
 constexpr std::size_t kShortRequest = 16 << 10;
 // What can be copied into new memory within a millisecond or so.
 constexpr std::size_t kFewBytes = 64 << 10;
@@ -161,73 +159,16 @@ Task<bool> Server::Greet(Connection& connection) {
   co_await wire.Accept();
   while (wire.unread().size() < kWordSize) co_await wire.Fill();
   traffic_.connections = connections_.size();
-  std::optional<std::string> answer = AnswerWord(wire.unread().substr(0, kWordSize), engine_, traffic_);
+  std::string_view word = wire.unread().substr(0, kWordSize);
+  std::optional<std::string> answer = AnswerWord(word, engine_, traffic_, IsStranger(wire));
   if (answer) {
     wire.out() += *answer;
     wire.Flush();
     co_return false;
   }
-  std::optional<std::string_view> frame = wire.TakeFrame();
-  while (!frame) {
-    if (wire.unread().size() > kLongestGreeting) {
-      throw Error(Verdict::kFail, "malformed frame: it is too long to ask for a session");
-    }
-    co_await wire.Fill();
-    frame = wire.TakeFrame();
-  }
-  co_return Admit(connection, ReadConnectRequest(*frame));
-}
-
-bool Server::Admit(Connection& connection, const ConnectRequestFrame& connect) {
-  const protocol::ConnectRequest& request = connect.request;
-  bool has_place = by_session_.size() < options_.connections || by_session_.contains(request.session_id);
-  if (!has_place && !IsOwn(request))
-    throw Error(Verdict::kFail, fmt::format("{} clients have sessions already", by_session_.size()));
-  const SessionRecord* session = SessionFor(request);
-  protocol::ConnectResponse response;
-  response.password = std::string(kPasswordSize, '\0');
-  if (session != nullptr && request.session_id != 0 && request.last_zxid > engine_.tree().last_zxid()) {
-    throw Error(Verdict::kFail,
-                fmt::format("it has seen transaction 0x{:x}, the last one here is 0x{:x}; was the "
-                            "state restored from a back-up?",
-                            Hex(request.last_zxid), Hex(engine_.tree().last_zxid())));
-  }
-  if (session != nullptr) {
-    response.timeout_ms = session->timeout_ms;
-    response.session_id = session->id;
-    response.password = session->password;
-    Detach(session->id, "its session continues on another connection");
-    connection.peer().session = session->id;
-    by_session_[session->id] = &connection;
-    clock_.Heard(session->id);
-    logger_.Debug("The ZooKeeper client {} has session 0x{:x}", connection.wire().name(), Hex(session->id));
-  }
-  std::string frame;
-  AppendConnectResponse(frame, response, connect.is_read_only_known);
-  Send(connection, std::move(frame));
-  AfterChange();
-  return session != nullptr;
-}
-
-// The session that the client asks for, a new one, or null when it has expired.
-const SessionRecord* Server::SessionFor(const protocol::ConnectRequest& request) {
-  if (request.session_id != 0) {
-    const SessionRecord* session = engine_.FindSession(request.session_id);
-    bool is_owner = session != nullptr && session->password == request.password;
-    return is_owner ? session : nullptr;
-  }
-  bool is_own = IsOwn(request);
-  if (engine_.sessions().size() >= options_.sessions) CloseAbandonedSessions();
-  if (engine_.sessions().size() >= options_.sessions && !is_own) {
-    throw Error(Verdict::kFail, fmt::format("there are {} sessions already", options_.sessions));
-  }
-  Duration asked = std::chrono::milliseconds(request.timeout_ms);
-  Duration timeout = std::clamp(asked, options_.min_session_timeout, options_.max_session_timeout);
-  auto timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count();
-  std::int64_t id = ++last_session_;
-  engine_.OpenSession({id, NewPassword(), static_cast<std::int32_t>(timeout_ms), is_own});
-  clock_.Start(id, timeout);
-  return engine_.FindSession(id);
+  std::string frame = co_await ReadGreeting(wire);
+  bool is_admitted = co_await Admit(connection, ReadConnectRequest(frame));
+  co_return is_admitted;
 }
 
 Task<> Server::AnswerRequests(Connection& connection) {
@@ -349,14 +290,6 @@ void Server::Expire(std::int64_t session) {
   Detach(session, "its session has expired");
   engine_.CloseSession(session);
   AfterChange();
-}
-
-// Closes the connection of the session, if it has one.
-void Server::Detach(std::int64_t session, const std::string& why) {
-  auto own = by_session_.find(session);
-  if (own == by_session_.end()) return;
-  own->second->wire().Close(why);
-  by_session_.erase(own);
 }
 
 }  // namespace nodepool::zk::server

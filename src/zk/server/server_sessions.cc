@@ -1,10 +1,9 @@
 // Which sessions the server gives up, and which are those of its own process.
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "zk/server/password.h"
 #include "zk/server/server.h"
 
 namespace nodepool::zk::server {
@@ -46,8 +45,7 @@ bool Server::IsOwn(const protocol::ConnectRequest& request) const {
     return session != nullptr && session->is_own;
   }
   const std::string& own = options_.own_password;
-  return !own.empty() && request.password.size() == own.size() &&
-         CRYPTO_memcmp(request.password.data(), own.data(), own.size()) == 0;
+  return !own.empty() && IsSameSecret(request.password, own);
 }
 
 }  // namespace nodepool::zk::server

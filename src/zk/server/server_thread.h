@@ -17,6 +17,8 @@ class ServerThread {
   // As those of Server. After Stop() the thread has ended.
   Task<> Start();
   Task<> Stop();
+  // As that of Server, while it is started. From any thread; does not wait.
+  void SetClientSecret(std::string secret);
 
   // For those who watch over loops.
   Loop& loop() { return thread_.loop(); }

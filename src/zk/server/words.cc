@@ -2,10 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
+
 namespace nodepool::zk::server {
 namespace {
 
 constexpr std::size_t kLongestDump = 1 << 20;
+
+bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
 
 // The version that clients see; the protocol is that of this version.
 constexpr std::string_view kVersion = "3.8.0-embedded";
@@ -55,9 +62,12 @@ std::string Dump(const Engine& engine) {
 
 }  // namespace
 
-std::optional<std::string> AnswerWord(std::string_view word, const Engine& engine, const Traffic& traffic) {
+std::optional<std::string> AnswerWord(std::string_view word, const Engine& engine, const Traffic& traffic,
+                                      bool is_stranger) {
   if (word == "ruok") return "imok";
   if (word == "isro") return "rw";
+  if (is_stranger && IsOneOf(word, {"srvr", "stat", "mntr", "dump"}))
+    return fmt::format("{} is answered over TLS only: this server needs a secret\n", word);
   if (word == "srvr" || word == "stat") return Summary(engine, traffic);
   if (word == "mntr") return Monitoring(engine, traffic);
   if (word == "dump") return Dump(engine);

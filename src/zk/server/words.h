@@ -16,7 +16,9 @@ struct Traffic {
   std::uint64_t commits = 0;   // transactions of the journal
 };
 
-// The answer to ruok, srvr, stat, mntr, dump and isro; nullopt for anything else.
-std::optional<std::string> AnswerWord(std::string_view word, const Engine& engine, const Traffic& traffic);
+// The answer to ruok, srvr, stat, mntr, dump and isro; nullopt for anything else. A stranger, who would have
+// to show a secret for a session, gets to know nothing by them.
+std::optional<std::string> AnswerWord(std::string_view word, const Engine& engine, const Traffic& traffic,
+                                      bool is_stranger);
 
 }  // namespace nodepool::zk::server

@@ -61,6 +61,7 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
 
   // Ends the connection: the task in Fill() gets Error(kRetry, reason). What is not sent is dropped.
   void Close(std::string reason);
+  bool has_tls() const { return tls_.has_value(); }
   bool is_closed() const { return !close_reason_.empty(); }
 
   // What the hand-shake or the last Fill() failed with; none: neither has.

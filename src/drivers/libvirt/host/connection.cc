@@ -73,10 +73,21 @@ std::shared_ptr<Connection> Connection::Open(const HostConfig& host, Events even
   virConnectSetKeepAlive(opened, kKeepAliveInterval, kKeepAliveMisses);
   connection->Follow(std::move(events));
   connection->pool_ = OpenPool(opened, host.storage_pool);
+  connection->pool_name_ = host.storage_pool.name;
   if (host.network.kind == MachineNetwork::Kind::kNamed) {
     OpenNetwork(opened, host.network.name, host.new_network);
   }
   return connection;
+}
+
+std::optional<std::string> Connection::Fault() const {
+  if (virConnectIsAlive(connection_) != 1) return "the connection broke";
+  if (has_lost_pool_) return fmt::format("storage pool {} is not active any more", pool_name_);
+  return std::nullopt;
+}
+
+void Connection::CheckPool() const {
+  if (virStoragePoolIsActive(pool()) != 1) has_lost_pool_ = true;
 }
 
 Connection::~Connection() {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +32,10 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Whether it has not broken; does not block.
-  bool IsAlive() const { return virConnectIsAlive(connection_) == 1; }
+  // Why it cannot be used any more, as far as is known without a call; nullopt: it can.
+  std::optional<std::string> Fault() const;
+  // After a call that failed: notes where the storage pool is not active any more.
+  void CheckPool() const;
   virConnectPtr get() const { return connection_; }
   virStoragePoolPtr pool() const { return pool_.get(); }
   // kNotFound: there is none.
@@ -45,6 +49,8 @@ class Connection {
   virConnectPtr connection_;
   std::unique_ptr<Events> for_end_;
   PoolHandle pool_;
+  std::string pool_name_;
+  mutable std::atomic<bool> has_lost_pool_ = false;
   std::vector<int> registrations_;  // of events
 };
 

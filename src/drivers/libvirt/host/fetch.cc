@@ -25,10 +25,12 @@ constexpr long kStandstillSeconds = 60;
 struct Fetch {
   const Connection& connection;
   const std::string& name;
+  std::uint64_t reserve;  // bytes
   StopFlag stop;
   CURL* transfer;
   Digest digest;
   StreamHandle stream = nullptr;  // from the first byte on
+  std::uint64_t left = 0;         // bytes that are to come
   std::optional<Error> fault = std::nullopt;
 };
 
@@ -37,7 +39,11 @@ void OpenVolume(Fetch& fetch) {
   curl_off_t length = -1;
   curl_easy_getinfo(fetch.transfer, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
   if (length < 0) throw Error(Verdict::kFail, "the server does not say how long the image is");
-  CreateVolume(fetch.connection, {.name = fetch.name, .capacity = static_cast<std::uint64_t>(length)});
+  fetch.left = static_cast<std::uint64_t>(length);
+  // Else the space is as old as the last list; refused while a stream is open in the pool.
+  virStoragePoolRefresh(fetch.connection.pool(), 0);
+  CheckRoom(fetch.left, ReadSpace(fetch.connection), fetch.reserve);
+  CreateVolume(fetch.connection, {.name = fetch.name, .capacity = fetch.left});
   VolumeHandle volume = fetch.connection.FindVolume(fetch.name);
   StreamHandle stream(virStreamNew(fetch.connection.get(), 0));
   if (!stream || virStorageVolUpload(volume.get(), stream.get(), 0, 0, 0) < 0) {
@@ -48,6 +54,9 @@ void OpenVolume(Fetch& fetch) {
 
 void Write(Fetch& fetch, std::string_view bytes) {
   if (!fetch.stream) OpenVolume(fetch);
+  if (bytes.size() > fetch.left)
+    throw Error(Verdict::kFail, "the server sends more than it has said that the image is long");
+  fetch.left -= bytes.size();
   fetch.digest.Add(bytes);
   while (!bytes.empty()) {
     int taken = virStreamSend(fetch.stream.get(), bytes.data(), bytes.size());
@@ -105,11 +114,22 @@ std::string Fetching(const ImageOrigin& origin) {
   return fmt::format("fetching {}", url ? url->text() : "an image");
 }
 
+void CheckRoom(std::uint64_t length, const PoolSpace& space, std::uint64_t reserve) {
+  if (space.available >= reserve && length <= space.available - reserve) return;
+  constexpr double kGigabyte = kGibibyte;
+  throw Error(
+      Verdict::kQuota,
+      fmt::format("the image has {:.1f} GiB, and the storage pool has {:.1f} GiB, of which {:.1f} stay free "
+                  "(min-free-disk)",
+                  double(length) / kGigabyte, double(space.available) / kGigabyte,
+                  double(reserve) / kGigabyte));
+}
+
 void FetchVolume(const Connection& connection, const std::string& name, const ImageOrigin& origin,
-                 const StopFlag& stop) {
+                 std::uint64_t reserve, const StopFlag& stop) {
   std::string what = Fetching(origin);
   Transfer transfer(curl_easy_init(), &curl_easy_cleanup);
-  Fetch fetch{connection, name, stop, transfer.get(), Digest(origin.algorithm)};
+  Fetch fetch{connection, name, reserve, stop, transfer.get(), Digest(origin.algorithm)};
   SetOptions(transfer.get(), origin, fetch);
   CURLcode code = curl_easy_perform(transfer.get());
   if (code != CURLE_OK) Abort(fetch, what, code);

@@ -46,6 +46,9 @@ void Host::Start() {
 
 Task<> Host::Reached() {
   while (fault_ && fault_->verdict() == Verdict::kRetry) co_await changed_fault_.Wait();
+  // What an operator has to mend says nothing of a machine: its launch waits, or another host serves it.
+  if (fault_)
+    throw Error(Verdict::kQuota, fmt::format("host {} cannot be used: {}", name(), fault_->message()));
 }
 
 Task<> Host::Tried() { return tried_.Wait(); }

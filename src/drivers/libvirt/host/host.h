@@ -17,6 +17,7 @@
 #include "drivers/libvirt/host/machine_work.h"
 #include "drivers/libvirt/host/paused_machines.h"
 #include "drivers/libvirt/network/addresses.h"
+#include "drivers/libvirt/network/forwarded_ports.h"
 #include "drivers/libvirt/xml/domain_xml.h"
 
 namespace nodepool::drivers::libvirt {
@@ -49,11 +50,13 @@ class Host {
   Hypervisor& Use();
   MachineWork& work() { return work_; }
   // Awaits step(hypervisor) and, where the connection was lost meanwhile, again as soon as it is back. For
-  // steps that may be carried out twice. Waits for a host that cannot be reached; other faults are thrown.
+  // steps that may be carried out twice. Waits for a host that cannot be reached. Error(kQuota): it cannot be
+  // used until an operator has mended something; other faults are those of the step.
   template <class Step, class Result = std::invoke_result_t<Step, Hypervisor&>>
   Result AcrossLosses(Step step);
 
   Addresses& addresses() { return addresses_; }
+  RefusedPorts& refused_ports() { return refused_ports_; }
 
   // Set by the owner; called when its domains were listed, and when it can be used, or no longer.
   std::function<void()> measured = [] {};
@@ -94,7 +97,7 @@ class Host {
  private:
   Task<> KeepConnected();
   Task<> Open();
-  // Ends when the host can be reached.
+  // Ends when the host can be used. Error(kQuota): not before an operator has mended something.
   Task<> Reached();
   Task<std::vector<DomainInfo>> ReadDomains();
   void NoteWhatEnded();
@@ -122,6 +125,7 @@ class Host {
   PausedMachines paused_;
   MachineWork work_;
   Addresses addresses_;
+  RefusedPorts refused_ports_;
   int losses_ = 0;  // of the connection
   WaitList changed_fault_;
   bool is_kvm_suspected_ = false;

@@ -24,12 +24,22 @@ constexpr Duration kConnectLimit = std::chrono::seconds(20);
 constexpr Duration kStopLimit = std::chrono::seconds(10);
 // A busy host reads the memory of a machine slowly.
 constexpr int kTimeoutsOfAStart = 4;
-constexpr const char* kBroken = "the connection broke";
 
 // On a thread. For bytes beside which the calls of the usual connection would wait.
 std::shared_ptr<Connection> OpenForOnce(const HostConfig& host) {
   auto drop = [](std::string) {};
   return Connection::Open(host, {drop, drop, drop, [](std::string, std::string) {}});
+}
+
+// On a thread. That something is not there says nothing of the pool.
+template <class Work>
+auto WithPoolCheck(const Connection& connection, const Work& work) {
+  try {
+    return work(connection);
+  } catch (const Error& error) {
+    if (error.verdict() != Verdict::kNotFound) connection.CheckPool();
+    throw;
+  }
 }
 
 }  // namespace
@@ -104,13 +114,16 @@ Task<Result> LibvirtHypervisor::CallOnce(std::string what, Work work, Duration l
   if (!connection_) throw Error(Verdict::kRetry, "the host is not connected");
   int generation = generation_;
   std::shared_ptr<Connection> connection = connection_;
-  auto run = [connection, work = std::move(work)] { return work(*connection); };
+  auto run = [connection, work = std::move(work)] { return WithPoolCheck(*connection, work); };
   Task<Result> call = threads_.Run(what, limit, std::move(run));
   Outcome<Result> outcome = co_await Attempt(std::move(call));
   if (!outcome) {
-    // What libvirt says of a call whose connection broke has no code of its own.
-    if (!connection->IsAlive()) Lose(generation, kBroken);
-    if (generation != generation_) throw Error(Verdict::kRetry, fmt::format("{}: {}", what, kBroken));
+    // What libvirt says of a call whose connection broke has no code of its own. The opening of a new one
+    // starts a storage pool that is not active.
+    std::optional<std::string> fault = connection->Fault();
+    if (fault) Lose(generation, *fault);
+    if (generation != generation_)
+      throw Error(Verdict::kRetry, fmt::format("{}: {}", what, fault.value_or("the connection broke")));
     outcome.error().Rethrow();
   }
   if constexpr (!std::is_void_v<Result>) co_return std::move(*outcome);
@@ -228,7 +241,7 @@ Task<> LibvirtHypervisor::FetchVolume(std::string name, ImageOrigin origin, Dura
   std::string what = fmt::format("{} into volume {}", calls::Fetching(origin), name);
   auto fetch = [host = host_, name = std::move(name), origin = std::move(origin), stop] {
     std::shared_ptr<Connection> connection = OpenForOnce(host);
-    calls::FetchVolume(*connection, name, origin, stop);
+    calls::FetchVolume(*connection, name, origin, std::uint64_t(host.min_free_disk) * kGibibyte, stop);
   };
   co_await Measured("fetch", bulk_threads_.Run(std::move(what), limit, std::move(fetch)));
 }

@@ -104,6 +104,24 @@ TEST_F(LibvirtHypervisorTest, DomainsComeAndGo) {
   RunToEnd(loop, hypervisor.DestroyDomain(kUuid));
 }
 
+// LV-64
+TEST_F(LibvirtHypervisorTest, AStoragePoolThatIsNotActiveIsStartedByTheNextConnection) {
+  std::vector<std::string> losses;
+  hypervisor.connection_lost = [&](std::string why) { losses.push_back(std::move(why)); };
+  virConnectPtr operator_ = virConnectOpen("test:///default");
+  virStoragePoolPtr pool = virStoragePoolLookupByName(operator_, "default-pool");
+  ASSERT_EQ(virStoragePoolDestroy(pool), 0);
+  auto refused = RunToEnd(loop, Attempt(hypervisor.CreateVolume({"v", "raw", 1 << 20})));
+  EXPECT_TRUE(FailedWith(refused, Verdict::kRetry)) << "it says nothing of the machine";
+  EXPECT_THAT(losses, ::testing::ElementsAre("storage pool default-pool is not active any more"));
+  RunToEnd(loop, hypervisor.Connect());
+  EXPECT_EQ(virStoragePoolIsActive(pool), 1);
+  RunToEnd(loop, hypervisor.CreateVolume({"v", "raw", 1 << 20}));
+  RunToEnd(loop, hypervisor.DeleteVolume("v"));
+  virStoragePoolFree(pool);
+  virConnectClose(operator_);
+}
+
 TEST_F(LibvirtHypervisorTest, WhatIsNotThereIsNamed) {
   HostConfig host = TestHost();
   host.storage_pool.name = "nowhere";
@@ -131,6 +149,27 @@ TEST(LibvirtHypervisors, RefuseCallsBeforeTheyAreConnected) {
 }
 
 // LV-45
+// LV-22
+TEST(FetchedImages, LeaveWhatAPoolHasToKeepFree) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  PoolSpace space{100 * kGibibyte, 20 * kGibibyte};
+  calls::CheckRoom(15 * kGibibyte, space, 5 * kGibibyte);
+  calls::CheckRoom(0, space, 20 * kGibibyte);
+  struct {
+    std::uint64_t length, reserve;
+  } cases[] = {
+      {15 * kGibibyte + 1, 5 * kGibibyte}, {kMost, 5 * kGibibyte}, {1, 20 * kGibibyte}, {0, 21 * kGibibyte}};
+  for (const auto& [length, reserve] : cases) {
+    try {
+      calls::CheckRoom(length, space, reserve);
+      ADD_FAILURE() << length;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.verdict(), Verdict::kQuota);
+      EXPECT_THAT(error.message(), HasSubstr("20.0 GiB"));
+    }
+  }
+}
+
 TEST(Faults, ShowNoSecretsOfAnImagesUrl) {
   EXPECT_EQ(calls::Fetching({"https://user:secret@example.org/a.qcow2?token=secret", "sha256", ""}),
             "fetching https://example.org/a.qcow2");

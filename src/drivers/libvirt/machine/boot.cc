@@ -30,9 +30,10 @@ Task<> Start(Creation& creation, const NewDomain& domain) {
   co_await creation.Do(start);
 }
 
-// Of all machines on the host, also those that are about to be started.
+// Of all machines on the host, also those that are about to be started, and of what else was found to have
+// one.
 std::set<int> PortsOn(const Creation& creation, const std::vector<DomainInfo>& domains) {
-  std::set<int> ports;
+  std::set<int> ports = creation.host.refused_ports().At(creation.site.environment.loop.SteadyNow());
   for (const DomainInfo& domain : domains) {
     auto port = domain.metadata.find(kPortKey);
     if (port != domain.metadata.end()) ports.insert(std::atoi(port->second.c_str()));
@@ -44,8 +45,8 @@ std::set<int> PortsOn(const Creation& creation, const std::vector<DomainInfo>& d
 }
 
 // Nothing is awaited between the choice and its entry in the ledger.
-int TakePort(Creation& creation, std::set<int> taken) {
-  std::optional<int> port = FreePort(taken);
+int TakePort(Creation& creation, const std::set<int>& taken) {
+  std::optional<int> port = FreePort(taken, creation.site.environment.random);
   if (!port) {
     throw Error(Verdict::kQuota,
                 fmt::format("all ports for machines of host {} are in use", creation.host.name()));
@@ -55,20 +56,18 @@ int TakePort(Creation& creation, std::set<int> taken) {
 }
 
 Task<std::optional<int>> StartAtPort(Creation& creation, NewDomain domain) {
-  std::set<int> refused;
-  while (true) {
+  for (int refused = 0;; ++refused) {
     std::vector<DomainInfo> domains = co_await creation.host.Domains();
-    std::set<int> taken = PortsOn(creation, domains);
-    taken.insert(refused.begin(), refused.end());
-    int port = TakePort(creation, std::move(taken));
+    int port = TakePort(creation, PortsOn(creation, domains));
     domain.metadata[kPortKey] = fmt::format("{}", port);
     domain.forwarded = ForwardedPort{BindAddress(creation.host.config().address), port,
                                      creation.label.connection.connection_port};
     Outcome<> started = co_await Attempt(Start(creation, domain));
     if (started) co_return port;
     Error fault(started.error().verdict(), started.error().message());
-    if (!IsPortTaken(fault) || refused.size() == kMostTakenPorts) started.error().Rethrow();
-    refused.insert(port);
+    if (!IsPortTaken(fault)) started.error().Rethrow();
+    creation.host.refused_ports().Add(port, creation.site.environment.loop.SteadyNow());
+    if (refused == kMostTakenPorts) started.error().Rethrow();
   }
 }
 

@@ -109,6 +109,22 @@ Instance DescribeNew(const Creation& creation) {
   return instance;
 }
 
+// MAC address and names of volumes have the first digits of the UUID, so these are others than those of all
+// machines that are known, also of other Nodepools.
+constexpr std::size_t kDigitsOfMac = 6;
+
+MachineId NewMachineId(Site& site, const Host& host) {
+  while (true) {
+    MachineId id{host.name(), site.environment.random.Uuid()};
+    std::string digits = id.uuid.substr(0, kDigitsOfMac);
+    auto is_like = [&digits](std::string_view uuid) { return uuid.starts_with(digits); };
+    bool is_listed = std::ranges::any_of(host.listed(), is_like, &DomainInfo::uuid);
+    bool is_made =
+        std::ranges::any_of(site.ledger.entries(), is_like, [](const auto& entry) { return entry.first; });
+    if (!is_listed && !is_made) return id;
+  }
+}
+
 Task<> GiveBack(Site& site, MachineId id) {
   site.Forget(id);
   co_return;
@@ -168,7 +184,7 @@ Task<Instance> CreateMachine(Site& site, MachineReport& machine, CreateParameter
   co_await site.image_sizes.Known(site.Usable());
   Need need = NeedOf(site, LabelOf(parameters));
   Host* host = co_await ChooseHostFor(site, parameters, need);
-  MachineId id{host->name(), site.environment.random.Uuid()};
+  MachineId id = NewMachineId(site, *host);
   // From here to the end of its deletion the machine takes room on its host.
   site.ledger.Add(id, FindOrEmpty(parameters.metadata, driver::cloud::kNodeKey), parameters.request_id, need);
   auto give_back = [&](const Failure&) { return GiveBack(site, id); };

@@ -52,6 +52,19 @@ TEST_F(MachineTest, AMachineIsADomainWithItsVolumes) {
   EXPECT_EQ(Fake().volumes.size(), 1u);
 }
 
+// LV-65
+TEST_F(MachineTest, AnotherMachineHasNeitherItsAddressNorItsVolumes) {
+  Start();
+  SeededRandom twin = random;
+  std::string next = twin.Uuid(), other = next.substr(0, 6) + "00-0000-4000-8000-000000000000";
+  time.Run(Fake().StartDomain("<domain><name>x</name><uuid>" + other + "</uuid></domain>"));
+  time.Run(adapter->ListInstances());
+  Recorder machine;
+  Create(machine);
+  std::string id(machine.external_id.as_string());
+  EXPECT_NE(id.substr(2, 6), next.substr(0, 6));
+}
+
 // LV-5
 TEST_F(MachineTest, TheIdIsStoredBeforeAnythingExists) {
   Start();

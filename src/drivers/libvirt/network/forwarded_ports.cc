@@ -1,6 +1,7 @@
 #include "drivers/libvirt/network/forwarded_ports.h"
 
 #include <boost/asio/ip/address_v4.hpp>
+#include <vector>
 
 namespace nodepool::drivers::libvirt {
 
@@ -8,14 +9,26 @@ namespace {
 
 constexpr int kFirst = 22000;
 constexpr int kLast = 22999;
+constexpr Duration kPortPause = std::chrono::minutes(10);
 
 }  // namespace
 
-std::optional<int> FreePort(const std::set<int>& taken) {
+std::optional<int> FreePort(const std::set<int>& taken, Random& random) {
+  std::vector<int> free;
   for (int port = kFirst; port <= kLast; ++port) {
-    if (!taken.contains(port)) return port;
+    if (!taken.contains(port)) free.push_back(port);
   }
-  return std::nullopt;
+  if (free.empty()) return std::nullopt;
+  return free[random.Below(free.size())];
+}
+
+void RefusedPorts::Add(int port, SteadyTime now) { until_[port] = now + kPortPause; }
+
+std::set<int> RefusedPorts::At(SteadyTime now) {
+  std::erase_if(until_, [now](const auto& entry) { return entry.second <= now; });
+  std::set<int> ports;
+  for (const auto& [port, until] : until_) ports.insert(port);
+  return ports;
 }
 
 bool IsPortTaken(const Error& error) {

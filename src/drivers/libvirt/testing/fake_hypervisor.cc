@@ -94,6 +94,7 @@ Task<> FakeHypervisor::StartDomain(std::string xml) {
   MayBreak(Loss::kBefore, "start " + domain.uuid);
   for (int port : taken_ports) {
     if (xml.find(fmt::format(":{}-:", port)) == std::string::npos) continue;
+    refused_ports.push_back(port);
     throw Error(Verdict::kFail,
                 fmt::format("Could not set up host forwarding rule 'tcp:127.0.0.1:{}-:22'", port));
   }

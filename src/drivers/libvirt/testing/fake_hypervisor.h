@@ -107,7 +107,8 @@ class FakeHypervisor : public Hypervisor {
       [](const std::string&, const std::string&) { return 0; };
   // What agents and the ARP table know of any domain's interface: an address each.
   std::map<AddressSource, std::string> addresses;
-  std::set<int> taken_ports;  // of the host, by others
+  std::set<int> taken_ports;       // of the host, by others
+  std::vector<int> refused_ports;  // that machines were to have
 
  private:
   Task<> Call();
