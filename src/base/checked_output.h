@@ -6,8 +6,8 @@
 
 namespace nodepool {
 
-// Remembers why a stream could not write, for programs whose output is their result: what is still buffered in
-// the end is lost without a word otherwise. In force while it exists; the stream outlives it.
+// Remembers why a stream could not write, for programs whose output is their result: what is still buffered
+// in the end is lost without a word otherwise. In force while it exists; the stream outlives it.
 class CheckedOutput {
  public:
   explicit CheckedOutput(std::ostream& out);
@@ -15,9 +15,9 @@ class CheckedOutput {
   CheckedOutput(const CheckedOutput&) = delete;
   CheckedOutput& operator=(const CheckedOutput&) = delete;
 
-  // To be called after the last output: the exit status of a program that would end with `status`. When output
-  // was lost, says why on `err`, as a message of `program`, and turns 0 into 1; but not when its reader has gone,
-  // which wanted no more of it.
+  // To be called after the last output: the exit status of a program that would end with `status`. When
+  // output was lost, says why on `err`, as a message of `program`, and turns 0 into 1; but not when its
+  // reader has gone, which wanted no more of it.
   int Finish(std::string_view program, int status, std::ostream& err);
 
  private:

@@ -1,9 +1,8 @@
 // Which events a change sends, and by which access list, also where the same transaction has removed what
 // they are about.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fmt/format.h>
 
 #include "zk/server/engine.h"
 
@@ -26,8 +25,8 @@ class EngineEventsTest : public ::testing::Test {
     engine.OpenSession({1, std::string(16, 'p'), 5000});
     engine.OnEvent([this](ServerWatches::ConnectionId, const WatchEvent& event, const Acl* acl) {
       bool is_open = Permits(acl, permission::kRead, Identity());
-      events.push_back(fmt::format("{} {}{}", static_cast<int>(event.type), event.path,
-                                   is_open ? "" : " (secret)"));
+      events.push_back(
+          fmt::format("{} {}{}", static_cast<int>(event.type), event.path, is_open ? "" : " (secret)"));
     });
   }
 
