@@ -93,9 +93,8 @@ bool Seats::Hold(Seat& seat, std::size_t bytes, SteadyTime now) {
   if (bytes > limits_.held_bytes || seat.party == nullptr) return false;
   SteadyTime latest = IsStranger(seat) ? now - kDeaf : now;
   while (held_bytes_ + bytes > limits_.held_bytes) {
-    Seat* first = First([&](const Seat& each) {
-      return IsStranger(each) && each.held_bytes > 0 && each.since <= latest;
-    });
+    Seat* first = First(
+        [&](const Seat& each) { return IsStranger(each) && each.held_bytes > 0 && each.since <= latest; });
     if (first == nullptr) return false;
     SendAway(*first);
   }
