@@ -30,7 +30,8 @@ void AddRepeated(const Value& map, std::string_view key, std::string_view kind, 
     if (name.empty()) continue;
     auto [before, is_new] = known.try_emplace(name, entry.position());
     if (is_new) continue;
-    repeated.push_back({fmt::format("{} {}{}", kind, Excerpt(name), owner), before->second, entry.position()});
+    repeated.push_back(
+        {fmt::format("{} {}{}", kind, Excerpt(name), owner), before->second, entry.position()});
     before->second = entry.position();
   }
 }
@@ -38,8 +39,8 @@ void AddRepeated(const Value& map, std::string_view key, std::string_view kind, 
 }  // namespace
 
 std::string RepeatedName::ToString() const {
-  return fmt::format("line {}, column {}: {} is defined again; what line {} defines has no effect", again.line,
-                     again.column, what, before.line);
+  return fmt::format("line {}, column {}: {} is defined again; what line {} defines has no effect",
+                     again.line, again.column, what, before.line);
 }
 
 std::vector<RepeatedName> RepeatedNames(const Value& document) {

@@ -7,8 +7,8 @@
 
 namespace nodepool::config {
 
-// An entry of a list whose name an earlier entry of the list has as well: the later one counts (configuration.md
-// 9.6).
+// An entry of a list whose name an earlier entry of the list has as well: the later one counts
+// (configuration.md 9.6).
 struct RepeatedName {
   std::string what;  // "pool main of provider a"
   Position before;

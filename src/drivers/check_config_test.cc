@@ -162,8 +162,8 @@ providers:
   - {name: two, nodes: [{name: h, labels: large}, {name: h, username: other, labels: large}]}
 )");
   EXPECT_THAT(Warnings(check),
-              ElementsAre(AllOf(StartsWith(path_ + ": line 8, column 31: "),
-                                HasSubstr("host zuul@h:22 is listed again and not used: line 7"))));
+              ElementsAre(AllOf(StartsWith(path_ + ": line 9, column 32: "),
+                                HasSubstr("host zuul@h:22 is listed again and not used: line 8"))));
   EXPECT_TRUE(check.can_start);
 }
 

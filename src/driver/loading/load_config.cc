@@ -66,19 +66,19 @@ config::Position PlaceOfPool(const config::Value& section, const PoolName& name)
 }
 
 // A pool that cannot be announced would get no request.
-Expected<void> CheckAnnouncements(const config::ProviderSection& section, const ProviderConfig& provider) {
-  for (const auto& [name, pool] : provider.pools) {
+Expected<void> CheckAnnouncements(const config::ProviderSection& section, const LoadedConfig& loaded) {
+  auto provider = loaded.providers.find(section.name);
+  if (provider == loaded.providers.end()) return {};
+  for (const auto& [name, pool] : provider->second->pools) {
     Component announcement;
     announcement.kind = ComponentKind::kPool;
     for (const auto& [label_name, label] : pool->labels) announcement.supported_labels.push_back(label_name);
     std::size_t size = ToJson(announcement).size();
     if (size <= kLargestAnnouncement) continue;
-    return std::unexpected(
-        config::ErrorAt(PlaceOfPool(section.source, name),
-                        fmt::format("pool {} of provider {}: the names of its {} labels have {} bytes in its "
-                                    "announcement, and ZooKeeper "
-                                    "takes {}; use several pools",
-                                    name, section.name, pool->labels.size(), size, kLargestAnnouncement)));
+    std::string message = fmt::format(
+        "pool {} of provider {} announces {} labels, in {} bytes, and ZooKeeper takes {}; use several pools",
+        name, section.name, pool->labels.size(), size, kLargestAnnouncement);
+    return std::unexpected(config::ErrorAt(PlaceOfPool(section.source, name), message));
   }
   return {};
 }
@@ -102,8 +102,6 @@ Expected<void> LoadSection(const config::ProviderSection& section, const Registr
     std::shared_ptr<const ProviderConfig> provider = driver->LoadProviderConfig(section, loaded.common);
     std::string fault = WhyUnusable(provider.get(), section.name);
     if (fault.empty()) {
-      Expected<void> announced = CheckAnnouncements(section, *provider);
-      if (!announced) return announced;
       loaded.providers[section.name] = std::move(provider);
     } else {
       skip(fmt::format("its driver {} failed: {}", section.driver, fault));
@@ -137,6 +135,7 @@ Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path
   loaded->common = std::move(*common);
   for (const config::ProviderSection& section : loaded->common.providers) {
     Expected<void> read = LoadSection(section, drivers, *loaded);
+    if (read) read = CheckAnnouncements(section, *loaded);
     if (!read) return std::unexpected(read.error().In(path));
   }
   return loaded;
@@ -150,7 +149,11 @@ LoadReport LoadAll(const std::string& path, const Expected<config::Document>& ma
   if (!report.faults.empty()) return report;
   for (const config::ProviderSection& section : report.loaded.common.providers) {
     Expected<void> read = LoadSection(section, drivers, report.loaded);
-    if (read) continue;
+    if (read) {
+      Expected<void> announced = CheckAnnouncements(section, report.loaded);
+      if (!announced) report.faults.push_back(announced.error().In(path));
+      continue;
+    }
     Driver& driver = *drivers.Find(section.driver);
     for (const Error& fault : SectionFaults(driver, section, report.loaded.common, read.error())) {
       report.faults.push_back(fault.In(path));
