@@ -1,5 +1,6 @@
 #include "net/http/seats.h"
 
+#include <algorithm>
 #include <chrono>
 #include <tuple>
 #include <utility>
@@ -11,15 +12,18 @@ constexpr Duration kDeaf = std::chrono::seconds(1);
 
 bool IsStranger(const Seat& seat) { return seat.proven_as.empty(); }
 
-bool GoesBefore(const Seat& one, const Seat& other) {
-  auto rank = [](const Seat& seat) { return std::tuple(seat.party->seats, seat.awaits_peer); };
+}  // namespace
+
+// A network with two seats must not lose one to a stranger who has a network for each of his.
+bool Seats::GoesBefore(const Seat& one, const Seat& other) const {
+  auto rank = [this](const Seat& seat) {
+    return std::tuple(std::max(seat.party->seats, limits_.fair_share), seat.awaits_peer);
+  };
   return rank(one) != rank(other) ? rank(one) > rank(other) : one.since < other.since;
 }
 
-}  // namespace
-
 template <class May>
-Seat* Seats::First(May may) {
+Seat* Seats::First(May may) const {
   Seat* first = nullptr;
   for (Seat* seat : seats_) {
     if (!may(*seat)) continue;

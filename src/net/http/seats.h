@@ -28,8 +28,8 @@ struct Seat {
 
 // Who has the places for connections, and who loses his when all are taken (http.md 2.1). Strangers are told
 // apart by network, the others by the name that they have proved; places of the others are beside those of
-// strangers, and no stranger takes one away. The party with the most seats gives way, in it those whom we
-// wait for, of these the one that has done nothing for the longest time.
+// strangers, and no stranger takes one away. The party with the most seats gives way, where it has more than
+// a fair share; in it those whom we wait for, of these the one that has done nothing for the longest time.
 class Seats {
  public:
   using Ptr = std::shared_ptr<Seat>;
@@ -38,6 +38,7 @@ class Seats {
     std::size_t strangers = 0;
     std::size_t proven = 0;
     std::size_t held_bytes = 0;  // of all
+    std::size_t fair_share = 0;  // parties with so many seats or fewer count as equally large
     // Whether a newcomer may take the place of one of its own party; else it is refused where no other party
     // has more.
     bool replaces_own = true;
@@ -74,7 +75,8 @@ class Seats {
   void SendAway(Seat& seat);
   // Who leaves first of those that may.
   template <class May>
-  Seat* First(May may);
+  Seat* First(May may) const;
+  bool GoesBefore(const Seat& one, const Seat& other) const;
 
   const Limits limits_;
   std::list<Seat*> seats_;
