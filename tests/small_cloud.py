@@ -1,6 +1,6 @@
 """An OpenStack with one flavor and one image, as far as a launcher reads it, that can be broken and mended.
 
-It launches nothing: it is for what happens before that.
+It launches nothing unless `launches` is set; then each server is there at once.
 """
 import http.server
 import json
@@ -8,6 +8,7 @@ import pathlib
 import ssl
 import subprocess
 import threading
+import uuid
 
 from services import LOOPBACK, free_port, make_certificates
 
@@ -53,6 +54,8 @@ class SmallCloud:
         self.password = PASSWORD  # the one that it takes
         self.misbehave = None     # called with each request in place of an answer
         self.misbehave_at = {}    # the same by path
+        self.launches = False
+        self.servers = {}         # by id
         self.server = None
         folder.mkdir(parents=True)
         if scheme == "https":
@@ -91,7 +94,11 @@ class SmallCloud:
 
             def do_POST(self):
                 is_login = self.path.endswith("/auth/tokens")
-                self.answer(cloud.log_in if is_login else lambda _: (403, {"message": "this cloud launches nothing"}))
+                self.answer(cloud.log_in if is_login else cloud.create)
+
+            def do_DELETE(self):
+                cloud_id = self.path.rsplit("/", 1)[1]
+                self.answer(lambda _: (204, None) if cloud.servers.pop(cloud_id, None) else (404, {"message": "no server"}))
 
             def answer(self, reply):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -100,7 +107,7 @@ class SmallCloud:
                     misbehave(self)
                     return
                 status, value = reply(body)
-                self.send(status, json.dumps(value).encode())
+                self.send(status, b"" if value is None else json.dumps(value).encode())
 
             def send(self, status: int, body: bytes, length: int | None = None):
                 self.send_response(status)
@@ -127,10 +134,25 @@ class SmallCloud:
         return 201, {"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "p1", "name": "ci"},
                                "catalog": catalog}}
 
+    def create(self, body: bytes):
+        if not self.launches:
+            return 403, {"message": "this cloud launches nothing"}
+        wanted = json.loads(body)["server"]
+        server = {"id": str(uuid.uuid4()), "name": wanted["name"], "status": "ACTIVE", "metadata": wanted["metadata"],
+                  "flavor": {"vcpus": 1, "ram": 2048}, "OS-EXT-AZ:availability_zone": "nova", "hostId": "h",
+                  "addresses": {"net": [{"version": 4, "addr": LOOPBACK, "OS-EXT-IPS:type": "fixed",
+                                         "OS-EXT-IPS-MAC:mac_addr": "fa:16:3e:00:00:01"}]}}
+        self.servers[server["id"]] = server
+        return 202, {"server": server}
+
     def read(self, path: str):
         """The answer to a GET: of most lists, that there is nothing."""
         version = {"status": "CURRENT", "links": [{"rel": "self", "href": f"{self.url}{path}"}]}
+        server = self.servers.get(path.rsplit("/", 1)[1])
+        if server:
+            return {"server": server}
         known = {
+            "/compute/v2.1/servers/detail": {"servers": list(self.servers.values())},
             "/compute/v2.1/": {"version": {**version, "id": "v2.1", "version": "2.90", "min_version": "2.1"}},
             "/image": {"versions": [{**version, "id": "v2.9", "links": [
                 {"rel": "self", "href": f"{self.url}/image/v2/"}]}]},

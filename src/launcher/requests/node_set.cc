@@ -75,7 +75,10 @@ Task<std::optional<Refusals::Refusal>> NodeSet::DropRefused() {
     if (!sum) sum.emplace();
     sum->what.resources.merge(dropped->refusal.what.resources);
     sum->what.labels.merge(dropped->refusal.what.labels);
-    sum->lacks_capacity |= dropped->refusal.lacks_capacity;
+    if (dropped->refusal.lacks_capacity) {
+      sum->lacks_capacity = true;
+      sum->why = dropped->refusal.why;
+    }
     if (dropped->node) co_await dropped->node->Unlock();
   }
 }

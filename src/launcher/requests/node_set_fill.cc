@@ -132,7 +132,8 @@ void NodeSet::LaunchEnded(Slot& slot) {
 // Writes the failure of a launch to the node's record (D-11).
 Task<> NodeSet::Failed(std::shared_ptr<Slot> slot, Failure failure) {
   bool is_refused = failure.verdict() == Verdict::kQuota;
-  last_fault_ = fmt::format("the launch of {} failed: {}", slot->label, failure.message());
+  std::string why = fmt::format("the launch of {} failed: {}", slot->label, failure.message());
+  if (!is_refused) last_fault_ = why;
   if (failure.verdict() == Verdict::kLostSession) co_return;
   std::optional<NodeId> id;
   if (slot->node) id = slot->node->id();
@@ -156,6 +157,7 @@ Task<> NodeSet::Failed(std::shared_ptr<Slot> slot, Failure failure) {
   }
   if (!is_refused) co_return;
   slot->refusal = std::move(refusal);
+  slot->refusal.why = std::move(why);
   slot->state = Slot::State::kRefused;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "async/backoff.h"
 #include "base/clock.h"
@@ -16,6 +18,7 @@ class Refusals {
   struct Refusal {
     sched::Refused what;
     bool lacks_capacity = false;  // and not quota
+    std::string why = {};         // for operators
   };
 
   explicit Refusals(Random& random)

@@ -26,13 +26,15 @@ void RequestRun::Plan() {
 // may take (launcher.md 15.3).
 void RequestRun::NoteRefusal(Refusals::Refusal refusal) {
   SteadyTime now = context_.loop.SteadyNow();
-  bool lacks_capacity = refusal.lacks_capacity;
+  std::string why = refusal.lacks_capacity ? refusal.why : "";
   refusals_.Add(std::move(refusal), now);
-  if (!lacks_capacity) return;
+  if (why.empty()) return;
   bool is_over = now - *refusals_.lacks_capacity_since() >= pool_.provider_config().launch_timeout;
-  if (is_over) given_up_ = "; it was waited for until launch-timeout was over";
-  if (!is_over && OthersCanServe()) given_up_ = "; another pool may have it";
-  if (given_up_) *given_up_ = nodes_.LastFault() + *given_up_;
+  if (is_over) {
+    given_up_ = why + "; it was waited for until launch-timeout was over";
+  } else if (OthersCanServe()) {
+    given_up_ = why + "; another pool may have it";
+  }
 }
 
 bool RequestRun::OthersCanServe() const {
