@@ -1,6 +1,7 @@
 // What EC2 refuses, forgets, loses and takes away.
 #include "base/log/logging.h"
 #include "base/request_id.h"
+#include "driver/refusal.h"
 #include "drivers/aws/aws_fixture_for_test.h"
 
 namespace nodepool::drivers::aws {
@@ -35,6 +36,19 @@ TEST_F(AwsFaultsTest, QuotasThatAreUsedUp) {
     FailNext("RunInstances", 400, code);
     EXPECT_EQ(LaunchFails().verdict(), Verdict::kQuota) << code;
     EXPECT_THAT(results, ElementsAre("error.quota")) << code;
+  }
+}
+
+// AWS-39. Labels of other families and markets go on.
+TEST_F(AwsFaultsTest, ARefusalForQuotaSaysWhichOne) {
+  Start();
+  FailNext("RunInstances", 400, "VcpuLimitExceeded");
+  try {
+    Launch();
+    ADD_FAILURE();
+  } catch (const driver::Refusal& refusal) {
+    EXPECT_THAT(refusal.resources(), ElementsAre("L-1216C47A"));
+    EXPECT_THAT(refusal.message(), ::testing::StartsWith("quota L-1216C47A: RunInstances"));
   }
 }
 

@@ -120,7 +120,7 @@ TEST_F(AwsFleetTest, WhatANodeUsesAtLeast) {
   EXPECT_EQ(provider->AvailableQuota().Get(kVcpus), 1000);
 }
 
-// AWS-28
+// AWS-28. Lack of capacity is handed to the request, which waits.
 TEST_F(AwsFleetTest, TheErrorsOfAFleetCountAsWhatTheyAre) {
   config->launch_retries = 1;
   StartAndSettle();
@@ -130,8 +130,8 @@ TEST_F(AwsFleetTest, TheErrorsOfAFleetCountAsWhatTheyAre) {
     Verdict verdict = LaunchFails().verdict();
     return results.back() + " " + std::string(ToString(verdict));
   };
-  EXPECT_EQ(launch("InsufficientInstanceCapacity", "UnfulfillableCapacity"), "error.capacity fail");
-  EXPECT_EQ(launch("InsufficientInstanceCapacity", "Unsupported"), "error.capacity fail");
+  EXPECT_EQ(launch("InsufficientInstanceCapacity", "UnfulfillableCapacity"), "error.capacity quota");
+  EXPECT_EQ(launch("InsufficientInstanceCapacity", "Unsupported"), "error.capacity quota");
   EXPECT_EQ(launch("InsufficientInstanceCapacity", "VcpuLimitExceeded"), "error.quota quota");
   EXPECT_EQ(launch("InvalidParameterValue", "InvalidSubnetID.NotFound"), "error.unknown invalid");
   EXPECT_EQ(launch("SomethingNew", "InsufficientInstanceCapacity"), "error.unknown fail");

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "async/attempt.h"
+#include "driver/refusal.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/compute/fleet.h"
 #include "drivers/aws/compute/instance_request.h"
@@ -32,6 +33,14 @@ Task<std::string> FindImage(AwsCloud& cloud, const CreateParameters& parameters)
   co_return id;
 }
 
+// `need`: of a node of the label.
+[[noreturn]] void ThrowUsedUp(const Resources& need, const std::string& quota, const Failure& failure) {
+  std::set<std::string> lacking;
+  if (need.contains(quota)) lacking.insert(quota);
+  throw driver::Refusal(driver::Refusal::Kind::kQuota, fmt::format("quota {}: {}", quota, failure.message()),
+                        std::move(lacking));
+}
+
 [[noreturn]] void ThrowRefusal(AwsCloud& cloud, const CreateParameters& parameters, const Failure& failure) {
   const std::string code = CodeOf(failure);
   bool has_others = CandidatesOf(LabelOf(parameters), PoolOf(parameters)).size() > 1;
@@ -42,7 +51,7 @@ Task<std::string> FindImage(AwsCloud& cloud, const CreateParameters& parameters)
   // Of which type of a fleet it is said, is not known.
   const AwsLabel& label = LabelOf(parameters);
   std::string_view quota = label.fleet_strategy ? "" : QuotaOf(code, label, ChosenOf(parameters).type);
-  if (!quota.empty()) throw Error(Verdict::kQuota, fmt::format("quota {}: {}", quota, failure.message()));
+  if (!quota.empty()) ThrowUsedUp(NeedOf(cloud, label).resources(), std::string(quota), failure);
   if (MeansBadSettings(code)) throw Error(Verdict::kInvalid, failure.message());
   if (code.starts_with("InvalidAMIID")) {
     cloud.images.Clear();
