@@ -180,8 +180,9 @@ TEST_F(CheckConfigTest, APoolThatCannotBeAnnounced) {
                                      offers);
   driver::ConfigCheck check =
       driver::CheckConfig(path_, drivers_, driver::LoadOptionsFor(drivers_, KnownDriverSchema));
-  EXPECT_THAT(Errors(check), ElementsAre(AllOf(HasSubstr("line 6009, column 5: pool main of provider fake: "),
-                                               HasSubstr("6000 labels"), HasSubstr("use several pools"))));
+  EXPECT_THAT(Errors(check),
+              ElementsAre(AllOf(HasSubstr("line 6009, column 5: pool main of provider fake announces "),
+                                HasSubstr("6000 labels"), HasSubstr("use several pools"))));
 }
 
 TEST_F(CheckConfigTest, AChrootThatZooKeeperDoesNotTake) {

@@ -110,7 +110,7 @@ class SharedStaticHostsTest : public LauncherFixture {
   Task<> HoldUnlocked(NodeId id) {
     auto hold = [this](Node& record) {
       record.SetState(NodeState::kHold, time_.loop().Now());
-      record.allocated_to = RequestId();
+      record.allocated_to = RequestId("another");
       return Change::kWrite;
     };
     co_await client_store_->nodes.UpdateUnlocked(std::move(id), hold);
@@ -238,7 +238,9 @@ TEST_F(SharedStaticHostsTest, WhatWasWrittenDuringTheRegistrationStays) {
   StartLauncher("np01");
   ASSERT_TRUE(Await([&] { return !NodesIn(NodeState::kHold).empty(); }));
   time_.Advance(seconds(30));
-  EXPECT_EQ(NodesIn(NodeState::kHold).size(), 1u) << "no record is freed or removed that says something else";
+  std::vector<NodeId> held = NodesIn(NodeState::kHold);
+  ASSERT_EQ(held.size(), 1u) << "no record is removed that says something else";
+  EXPECT_EQ(Read(held.front())->allocated_to, RequestId("another")) << "nor is one freed";
 }
 
 // D-85
