@@ -16,7 +16,7 @@ namespace nodepool::cli {
 namespace {
 
 constexpr const char* kName = "nodepool";
-constexpr const char* kDescription = "Looks at nodes and requests, changes them, and asks for nodes.";
+constexpr const char* kDescription = "Shows nodes and requests, changes them, and asks for nodes.";
 constexpr const char* kExamples = R"(Examples:
   nodepool list --state ready --watch
   nodepool request LABEL --wait

@@ -112,7 +112,7 @@ Task<TreeContent> Read(Migration& migration, Side side) {
     if (is_gone) continue;
     throw Error(
         Verdict::kConflict,
-        fmt::format("somebody is at work in {}: {} belongs to a session that is open; stop launchers, "
+        fmt::format("a client is at work in {}: {} belongs to a session that is open; stop launchers, "
                     "builders and clients, or use --force",
                     side.name, path));
   }

@@ -128,7 +128,7 @@ Task<> SessionClaim::LockAll(std::vector<NodeId> ids) {
   for (const NodeId& id : ids) {
     SteadyTime deadline = context_.loop.SteadyNow() + kNodeLockTimeout;
     std::optional<store::LockedNode> node = co_await context_.store.nodes.Lock(id, deadline);
-    if (!node) throw Error(Verdict::kConflict, fmt::format("Somebody else keeps the lock of node {}", id));
+    if (!node) throw Error(Verdict::kConflict, fmt::format("node {} is locked by another client", id));
     RequestId owner = node->record().allocated_to;
     held_.push_back(std::move(*node));
     if (owner != id_) {

@@ -106,7 +106,7 @@ Schema DiskImageSchema() {
               "Environment of the build, merged over the parent's.")
           .Secret(),
       Setting("release", Schema::OneOf({Schema::String(), Schema::Int()}),
-              "Passed to the build as DIB_RELEASE; quote it when it looks like a number."),
+              "Passed to the build as DIB_RELEASE; quote it where it could be read as a number."),
       Setting("formats", texts, "Formats to build even if no provider needs them."),
       Setting("keep-formats", texts, "Formats whose file stays when delete-after-upload is set."),
       Setting("delete-after-upload", Schema::Bool(), "Remove local files once every provider has the image.")
@@ -184,7 +184,7 @@ Schema MakeMainSchema() {
       Setting("tenant-resource-limits", Schema::List(TenantLimits()),
               "What the nodes of a tenant may use together."),
       Setting("zmq-publishers", Schema::List(Schema::String()),
-              "ZeroMQ endpoints, as tcp://host:8888, that tell of jobs; launchers listen to them."),
+              "ZeroMQ endpoints, as tcp://host:8888, that announce jobs; launchers listen to them."),
       Setting("cron", Schema::Any(), "")
           .Removed("periodic work needs no schedule since version 3; remove it"),
       Setting("gearman-servers", Schema::Any(), "")

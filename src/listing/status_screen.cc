@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kTables = 4;
 
 Listing Troubles(const StatusRecords& records) {
-  Listing listing{{{.key = "text", .title = "Look at first", .fit = {Importance::kAlways, 24}}}, {}};
+  Listing listing{{{.key = "text", .title = "Check first", .fit = {Importance::kAlways, 24}}}, {}};
   for (std::string& sentence : FindTroubles(records)) listing.rows.push_back({Cell(std::move(sentence))});
   return listing;
 }
@@ -29,7 +29,7 @@ Listing Troubles(const StatusRecords& records) {
 // The text of the first part.
 std::string TroublesText(const Listing& part, std::optional<std::size_t> width) {
   if (part.rows.empty()) return "All is well.";
-  std::string text = "Look at first:";
+  std::string text = "Check first:";
   for (const std::vector<Cell>& row : part.rows) {
     std::string line = "- ";
     AppendText(line, row[0]);

@@ -40,7 +40,7 @@ Task<> StopInTime(TaskGroup& group, ProviderName provider) {
   SteadyTime deadline = group.loop().SteadyNow() + kStopLimit;
   bool has_stopped = co_await EndsBy(group.loop(), deadline, "the checks to stop", group.Stop());
   if (has_stopped) co_return;
-  std::cout << "a call of the driver does not end; look for machines with " << driver::cloud::kProviderKey
+  std::cout << "a call of the driver does not end; search for machines with " << driver::cloud::kProviderKey
             << " = " << provider.str() << " in their metadata" << std::endl;
   std::_Exit(kInterrupted);
 }

@@ -94,6 +94,7 @@ def test_path_tricks(leases, measured, name):
                              ("POST", f"/api/v1/providers/{name}/pause"), ("POST", f"/api/v1/providers/{name}/unpause")]:
             answer = raw(leases, f"{method} {path}", token="ops")
             assert status(answer) in (404, 405, 409), (method, path[:100], answer[:300])
+            assert status(answer) == 404 or name not in ("..", ".", "%2e%2e"), (method, path, answer[:300])
             assert b"\r\nx-evil" not in answer.lower()
         assert_nothing_changed(leases)
     assert "X-Evil" not in [line.split(":")[0] for line in leases.target.process.output().splitlines()]

@@ -101,6 +101,7 @@ std::optional<std::string> TakeBody(std::string_view& bytes, const Headers& head
 std::vector<HttpMessage> StrictMessages(std::string_view bytes) {
   std::vector<HttpMessage> messages;
   while (std::optional<std::string_view> line = Take(bytes, "\r\n")) {
+    if (line->empty()) continue;  // RFC 9112, 2.2
     std::optional<std::string_view> method = Take(*line, " ");
     std::optional<std::string_view> target = method ? Take(*line, " ") : std::nullopt;
     bool is_request =

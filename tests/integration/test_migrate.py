@@ -166,7 +166,7 @@ def test_refused_while_somebody_is_at_work(move):
     worker.zk.create("/nodepool/components/launcher/host", b"{}", ephemeral=True, sequence=True, makepath=True)
     refused = move.run("to-ensemble", "--replace")
     assert refused.returncode == 1
-    assert "somebody is at work" in refused.stderr and "/nodepool/components/launcher/host0000000000" in refused.stderr
+    assert "a client is at work" in refused.stderr and "/nodepool/components/launcher/host0000000000" in refused.stderr
     assert worker.nodes() == {}, "nothing was written"
     forced = move.run("to-ensemble", "--replace", "--force")
     assert forced.returncode == 0, forced.stderr

@@ -3,6 +3,7 @@ import http.client
 import itertools
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -178,3 +179,28 @@ def test_nothing_is_listed_before_zookeeper_is_reached(site):
     site.launcher(web_config_without_zookeeper(site, port), wait=False)
     status, _, body = first_answer(port, "/node-list")
     assert status == 503 and "not read yet" in body
+
+
+# HTTP-5
+def test_curl_and_pythons_client_are_understood(web):
+    url = f"http://127.0.0.1:{web}"
+
+    def curl(*words) -> str:
+        words = ["curl", "-sS", "-i", "--noproxy", "*", "--max-time", "30", *words]
+        return subprocess.run(words, check=True, capture_output=True, text=True, timeout=60).stdout
+
+    asking = ["-H", "Expect: 100-continue", "-H", "Content-Type: application/json", "-d", '{"name": "unit", "build": {}}']
+    answer = curl("--expect100-timeout", "25", *asking, url + "/api/v1/job-events")
+    assert answer.startswith("HTTP/1.1 100 Continue") and "HTTP/1.1 200 OK" in answer
+    assert curl("--request-target", url + "/label-list", url).splitlines()[0] == "HTTP/1.1 200 OK"
+    assert curl("--http1.0", "-H", "Connection: keep-alive", url + "/label-list").count("Connection: keep-alive") == 1
+    assert curl("-I", url + "/node-list").startswith("HTTP/1.1 200 OK")
+    assert curl("-X", "OPTIONS", url + "/api/v1/nodes").startswith("HTTP/1.1 405 ")
+    connection = http.client.HTTPConnection("127.0.0.1", web, timeout=20)
+    chunks = iter([b'{"name": "unit", ', b'"build": {}}'])
+    connection.request("POST", "/api/v1/job-events", chunks, {"Content-Type": "application/json"}, encode_chunked=True)
+    answer = connection.getresponse()
+    assert answer.status == 200 and answer.read()
+    connection.request("GET", "/label-list")
+    assert connection.getresponse().status == 200
+    connection.close()

@@ -51,7 +51,7 @@ void RegisterConfigValidate(CLI::App& app, Invocation& invocation) {
   command->add_flag("--strict", values->is_strict, "end with status 1 on warnings, too");
   command->add_flag(
       "--online", values->is_online,
-      "also connect to ZooKeeper and log in to each cloud, and look for what the file names there");
+      "also connect to ZooKeeper and log in to each cloud, and check that what the file names is there");
   command->callback([&invocation, values] { invocation.validation = *values; });
 }
 

@@ -34,7 +34,7 @@ void RegisterErase(CLI::App& app, Invocation& invocation) {
   };
   auto values = std::make_shared<Values>();
   CLI::App* command =
-      app.add_subcommand("erase", "forget uploads and nodes of a provider, whoever works with them");
+      app.add_subcommand("erase", "remove the records of a provider's uploads and nodes, also locked ones");
   command->add_option("provider", values->provider, "name of the provider")->required()->type_name("");
   command->add_flag("--force", values->is_forced, "do not ask");
   OnCommand(*command, invocation, [values](Context& context) {

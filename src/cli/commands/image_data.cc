@@ -141,7 +141,7 @@ void RegisterImageData(CLI::App& app, Invocation& invocation) {
   OnCommand(*exporting, invocation,
             [values](Context& context) { return ExportImageData(context, values->path); });
   CLI::App* importing = add("import-image-data", "read them back, while no daemon runs");
-  importing->add_flag("--force", values->is_forced, "although launchers or builders are registered");
+  importing->add_flag("--force", values->is_forced, "proceed even if launchers or builders are registered");
   OnCommand(*importing, invocation,
             [values](Context& context) { return ImportImageData(context, values->path, values->is_forced); });
 }

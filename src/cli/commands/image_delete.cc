@@ -62,7 +62,7 @@ void AddUploadDelete(CLI::App& app, Invocation& invocation) {
   add("id", values->id, "in place of these: number of the upload, or id of the image in the cloud", "")
       ->excludes(provider);
   command->add_flag("--force", values->is_forced,
-                    "forget it at once; what the cloud has is deleted by a launcher, as a leak");
+                    "remove its record at once; what the cloud has is deleted by a launcher, as a leak");
   command->callback([&invocation, values, provider] {
     if (values->id.empty() && provider->count() == 0) {
       throw CLI::RequiredError("id, or --provider, --image, --build-id and --upload-id");

@@ -32,7 +32,7 @@ Task<int> UnpauseImage(Context& context, ImageName image) {
 }
 
 void RegisterImagePause(CLI::App& app, Invocation& invocation) {
-  AddPause(app, invocation, "image-pause", "build an image no more", &PauseImage);
+  AddPause(app, invocation, "image-pause", "stop building an image", &PauseImage);
   AddPause(app, invocation, "image-unpause", "build an image again", &UnpauseImage);
 }
 

@@ -24,9 +24,11 @@ void RegisterMigrate(CLI::App& app, Invocation& invocation) {
       ->required()
       ->check(CLI::IsMember({"to-ensemble", "to-embedded", "to-chroot"}))
       ->type_name("");
-  command->add_flag("--dry-run", options.is_dry_run, "only tell what there is to copy");
-  command->add_flag("--all", options.takes_everything, "also what others keep beside Nodepool's records");
-  command->add_flag("--force", options.is_forced, "although launchers, builders or clients are connected");
+  command->add_flag("--dry-run", options.is_dry_run, "only list what there is to copy");
+  command->add_flag("--all", options.takes_everything,
+                    "also what other programs keep beside Nodepool's records");
+  command->add_flag("--force", options.is_forced,
+                    "proceed even if launchers, builders or clients are connected");
   command->add_flag("--replace", options.replaces, "delete what the other side has, first");
   command->callback([&invocation, values] {
     values->options.to = directions.at(values->direction);

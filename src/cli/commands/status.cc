@@ -47,7 +47,7 @@ ListingCommand StatusListing(Output output) {
 }
 
 void RegisterStatus(CLI::App& app, Invocation& invocation) {
-  AddListing(app, invocation, "status", "show how everything is, and what to look at first", &StatusListing);
+  AddListing(app, invocation, "status", "show how everything is, and what to check first", &StatusListing);
 }
 
 }  // namespace nodepool::cli

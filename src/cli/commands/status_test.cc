@@ -117,18 +117,18 @@ TEST_F(StatusTest, AsJson) {
 TEST_F(StatusTest, AProviderThatCannotBeUsedComesFirst) {
   Announce(R"("cloud": {"state": "failing", "since": 1699999940, "fault": "401 from keystone"})");
   Build("b2", "failed", 1'699'999'000);
-  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+  EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- The launcher on np01 cannot use provider cloud: 401 from keystone\n"
                                    "- Image deb: the newest build failed\n"));
 }
 
 TEST_F(StatusTest, WhoIsMissingIsNamed) {
   Remove("/nodepool/components/builder/nb010000000001");
-  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+  EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- No builder runs: no image is built or uploaded\n"));
   Remove("/nodepool/components/launcher/np010000000000");
   Remove("/nodepool/components/pool/np010000000002");
-  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+  EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- No launcher runs: nobody takes requests or deletes nodes\n"
                                    "- No builder runs: no image is built or uploaded\n"
                                    "\n"
@@ -139,7 +139,7 @@ TEST_F(StatusTest, WhoIsMissingIsNamed) {
 TEST_F(StatusTest, WhatNobodyServesOrOffersIsNamed) {
   config_->common.providers.push_back({ProviderName("new"), "fake", {}});
   config_->common.labels[LabelName("big")] = {LabelName("big"), 2, std::nullopt};
-  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+  EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- No launcher serves provider new\n"
                                    "- No pool offers label big, whose min-ready is 2\n"));
 }
@@ -152,7 +152,7 @@ TEST_F(StatusTest, RequestsThatWaitForLongestComeFirstAndSayWhy) {
       R"({{"requests":[{{"id":"{}","waits":[{{"provider":"cloud","pool":"main","text":"no capacity: cores"}}]}}]}})",
       old);
   UseTerminal(160);
-  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+  EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- 1 request waits for more than 5 minutes, 200-0000000001 for longest: "
                                    "cloud main: no capacity: cores\n"));
   EXPECT_THAT(
@@ -190,7 +190,7 @@ TEST_F(StatusTest, NodesThatTheCloudDoesNotDelete) {
   Node node = ReadyNode();
   node.SetState(NodeState::kDeleting, FromSeconds(1'699'999'000));
   AddNode(node);
-  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+  EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- Provider cloud has been deleting 1 node for more than 10 minutes\n"));
 }
 

@@ -18,7 +18,7 @@ std::optional<SteadyTime> UnusedNodes::DeleteFor(const sched::FillPlan& plan) {
   std::vector<NodeId> chosen = Choose(plan);
   if (!chosen.empty()) next_deletion_ = now + context_.intervals.make_room_holdoff;
   for (const NodeId& id : chosen) {
-    tasks_.Spawn("make room", {"", "", id.value}, Delete(id, NodeClaim(context_.ledger, id)));
+    tasks_.Spawn("delete an unused node", {"", "", id.value}, Delete(id, NodeClaim(context_.ledger, id)));
   }
   return std::nullopt;
 }

@@ -23,6 +23,7 @@ using boost::system::error_code;
 
 constexpr std::size_t kFirstRead = 4 * 1024;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::string_view kLineEnd = "\r\n";
 constexpr unsigned kHttp11 = 11;
 
 HttpResponse BadRequest(std::string_view fault) {
@@ -70,12 +71,13 @@ Task<bool> RequestReader::HasBegun() {
   HangUpLater idle(loop_, connection_.socket(), read_ > 1 ? limits_.idle_time : limits_.request_time);
   while (true) {
     std::string_view bytes(static_cast<const char*>(buffer_.data().data()), buffer_.size());
-    std::size_t blank = std::min(bytes.find_first_not_of("\r\n"), bytes.size());
-    buffer_.consume(blank);
-    if (buffer_.size() > 0) co_return true;
+    while (bytes.starts_with(kLineEnd)) bytes.remove_prefix(kLineEnd.size());
+    buffer_.consume(buffer_.size() - bytes.size());
+    bool may_be_empty_line = kLineEnd.starts_with(bytes);
+    if (!may_be_empty_line) co_return true;
     error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
-    auto space = buffer_.prepare(std::min(kFirstRead, buffer_.max_size()));
+    auto space = buffer_.prepare(std::min(kFirstRead, buffer_.max_size() - buffer_.size()));
     std::size_t size = co_await connection_.async_read_some(space, token);
     if (error) co_return false;
     buffer_.commit(size);

@@ -328,7 +328,7 @@ std::vector<std::pair<Action, ActionHandlers::Step>> Actions() {
         EntryDoc("images", "Asks for a new build of an image.", {image}, ImageFields(), 202)},
        &Handlers::BuildImage},
       {{"POST", "/api/v1/images/{image}/pause", "pause image", 200,
-        EntryDoc("images", "Builds an image no more.", {image}, ImageFields(), 200)},
+        EntryDoc("images", "Stops building an image.", {image}, ImageFields(), 200)},
        &Handlers::PauseImage},
       {{"POST", "/api/v1/images/{image}/unpause", "unpause image", 200,
         EntryDoc("images", "Builds an image again.", {image}, ImageFields(), 200)},

@@ -128,7 +128,7 @@ Task<std::vector<Instance>> ListMachines(Cloud& cloud) {
     if (HasUnreadableOwner(server.metadata) && cloud.unreadable_owners.insert(id).second) {
       cloud.logger.Warning(
           "Server {} in cloud {} has an item nodepool in its metadata that is not a JSON object: it counts "
-          "as somebody else's",
+          "as another program's",
           id, cloud.session.cloud().name);
     }
     machines.push_back(std::move(machine));
