@@ -55,7 +55,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
   auto recent = std::make_shared<RecentAnswers>(loop);
   std::ranges::move(ListEndpoints(launcher, recent), std::back_inserter(endpoints));
   std::ranges::move(ApiEndpoints(launcher, recent), std::back_inserter(endpoints));
-  endpoints.push_back(JobEventsEndpoint(loop, launcher));
+  endpoints.push_back(JobEventsEndpoint(loop, launcher, access));
   auto live = std::make_shared<Live>(loop, launcher, prometheus, recent);
   std::ranges::move(LiveEndpoints(loop, std::move(live), access), std::back_inserter(endpoints));
   std::ranges::move(RequestEndpoints(loop, launcher, access), std::back_inserter(endpoints));

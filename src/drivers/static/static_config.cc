@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/this_host.h"
 #include "config/schema/section.h"
 #include "drivers/provider_section.h"
 
@@ -117,6 +118,8 @@ std::shared_ptr<const StaticConfig> LoadStaticConfig(const config::ProviderSecti
   ReadProvider(section, provider, *result);
   for (const Section& pool_section : provider.Sections("pools")) {
     std::shared_ptr<const StaticPool> pool = ReadStaticPool(pool_section, provider, config);
+    auto is_here = [](const StaticNode& node) { return IsThisHost(node.name); };
+    if (std::ranges::any_of(pool->nodes, is_here)) result->reaches_this_host = true;
     result->pools[pool->name] = pool;
   }
   return result;

@@ -44,7 +44,7 @@ void Access::Configure(const config::Config& config) {
 }
 
 bool Access::IsOpen(const Request& request) const {
-  return !read_needs_token_ || request.is_from_this_host || request.path == "/ready";
+  return !read_needs_token_ || IsLocal(request) || request.path == "/ready";
 }
 
 Task<std::expected<Caller, Response>> Access::Identify(const Request& request) {

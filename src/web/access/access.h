@@ -31,6 +31,10 @@ class Access {
 
   // The bearer of the request's token, or the refusal. `request` is valid until the task ends.
   Task<std::expected<Caller, Response>> Identify(const Request& request);
+  // From now on nothing is granted for being local: jobs can connect to this host's loopback interface.
+  void DistrustThisHost() { trusts_this_host_ = false; }
+  // Whether the request may do what is for this host alone.
+  bool IsLocal(const Request& request) const { return trusts_this_host_ && request.is_from_this_host; }
   // Whether the request may be read without a token.
   bool IsOpen(const Request& request) const;
 
@@ -43,6 +47,7 @@ class Access {
 
   TokenVerifier verifier_;
   bool read_needs_token_ = false;
+  bool trusts_this_host_ = true;
   log::Logger logger_;
 };
 
