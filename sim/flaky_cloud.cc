@@ -30,13 +30,20 @@ class Line {
   // Ends when the call has reached the cloud; if it throws, the call had no effect.
   Task<> Reach() {
     co_await Travel();
-    if (weather_.is_out || Fails()) throw Error(Verdict::kRetry, "the cloud could not be reached");
-    if (Happens(weather_.throttle_rate)) throw Error(Verdict::kRateLimited, "the cloud throttles calls");
+    if (weather_.is_out || Fails()) throw Error(Verdict::kRetry, std::string(kUnreachable));
+    if (Happens(weather_.throttle_rate)) throw Error(Verdict::kRateLimited, std::string(kThrottled));
   }
   // Ends when the answer has arrived; if it throws, the call had its effect nevertheless.
   Task<> Return() {
     co_await Travel();
     if (Fails()) throw Error(Verdict::kRetry, "the cloud's answer was lost");
+  }
+  // Throws what the cloud refuses of a creation now.
+  void RequireAdmission(const LabelName& label) const {
+    if (weather_.without_quota.contains(label)) throw Error(Verdict::kQuota, std::string(kNoQuota));
+    if (weather_.without_capacity.contains(label)) {
+      throw driver::cloud::LaunchError(driver::cloud::LaunchError::Kind::kCapacity, std::string(kNoCapacity));
+    }
   }
   void QuotaIsKnown() { user_.knows_quota.try_emplace(provider_, loop_.SteadyNow()); }
 
@@ -176,6 +183,7 @@ class FlakyAdapter : public Adapter {
 
   Task<Instance> Create(MachineReport& machine, CreateParameters parameters) override {
     co_await line_.Reach();
+    line_.RequireAdmission(parameters.label->name);
     cloud_.EndDeletions();
     DistantMachine distant(machine, line_, cloud_);
     Instance instance = co_await inner_->Create(distant, std::move(parameters));

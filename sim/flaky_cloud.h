@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "driver/cloud/adapter.h"
 #include "driver/driver.h"
@@ -17,7 +18,17 @@ struct ApiWeather {
   double fault_rate = 0;     // of calls; half of the failed ones have had their effect
   double throttle_rate = 0;  // of calls; they have had none
   Duration max_latency{0};
+  // Creations that are refused, and how many mishaps say so at present.
+  std::map<LabelName, int> without_quota;
+  std::map<LabelName, int> without_capacity;
 };
+
+// What the cloud says then. Neither is ever a reason for a request to fail.
+inline constexpr std::string_view kUnreachable = "the cloud could not be reached";
+inline constexpr std::string_view kThrottled = "the cloud throttles calls";
+inline constexpr std::string_view kNoQuota = "quota exceeded for this label";
+// Only where another pool may have it, or after launch-timeout.
+inline constexpr std::string_view kNoCapacity = "there is no capacity for this label";
 
 // The process that uses a cloud: once it is dead, its calls have no effect.
 struct ApiUser {

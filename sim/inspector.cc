@@ -7,7 +7,9 @@
 #include <set>
 
 #include "launcher/cleaners/deleted_node_worker.h"
+#include "model/decline_reasons.h"
 #include "model/resources.h"
+#include "sim/flaky_cloud.h"
 #include "store/paths.h"
 
 namespace nodepool::sim {
@@ -387,6 +389,19 @@ void Inspector::CheckFailed(const RequestId& id, const NodeRequest& request) {
     if (request.WasDeclinedBy(pool.component.id) || clock_.SteadyNow() - pool.since < kRegistryLag) continue;
     Report(fmt::format("request {} fails though {} has not declined it", id, pool.component.id), {id.value});
   }
+  for (const std::string& reason : DeclineReasons(request)) {
+    if (IsOthersFault(reason)) Report(fmt::format("request {} fails: {}", id, reason), {id.value});
+  }
+}
+
+// What costs no request its life (drivers.md 5.4, launcher.md 15.3). A cloud that loses one call in ten may
+// lose so many of one launch that it counts as the launch's fault.
+bool Inspector::IsOthersFault(const std::string& reason) const {
+  auto says = [&reason](std::string_view text) { return reason.find(text) != std::string::npos; };
+  bool is_alone = scenario_.pools.size() == 1 && scenario_.launchers.size() == 1;
+  bool is_over = says("launch-timeout");
+  return (says(kUnreachable) && scenario_.trouble.api_fault_rate == 0) || says(kThrottled) ||
+         says(kNoQuota) || (says(kNoCapacity) && is_alone && !is_over);
 }
 
 // --- Limits ---------------------------------------------------------------------

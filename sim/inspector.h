@@ -92,6 +92,7 @@ class Inspector {
   void CheckRequest(const RequestId& id, const NodeRequest& before, const NodeRequest& after);
   void CheckFulfilled(const RequestId& id, const NodeRequest& request);
   void CheckFailed(const RequestId& id, const NodeRequest& request);
+  bool IsOthersFault(const std::string& reason) const;
   void CheckQuota(const NodeId& id, const Node& node);
   void CheckTenant(const NodeId& id, const Node& node);
   void CheckConcurrency(const NodeId& id, const Node& node);

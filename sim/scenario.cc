@@ -69,9 +69,9 @@ std::shared_ptr<driver::PoolConfig> MakePool(Dice& dice, std::string name, bool 
     pool->max_servers = std::min<double>(pool->max_servers, dice.Int(2, 6));
   }
   for (const Size& size : kSizes) {
-    if (dice.Chance(0.75)) pool->labels.emplace(LabelName(size.label), MakeLabel(size));
+    if (dice.Chance(0.75)) pool->Offer(MakeLabel(size));
   }
-  if (pool->labels.empty()) pool->labels.emplace(LabelName("small"), MakeLabel(kSizes[0]));
+  if (pool->labels.empty()) pool->Offer(MakeLabel(kSizes[0]));
   return pool;
 }
 

@@ -193,6 +193,8 @@ bool World::CalmDown() {
     weather.is_out = false;
     weather.fault_rate = 0;
     weather.throttle_rate = 0;
+    weather.without_quota.clear();
+    weather.without_capacity.clear();
     drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
     cloud.FailNextCreates(0);
     cloud.FailNextCreatesWithServer(0);
@@ -304,7 +306,7 @@ void World::Mishap() {
   ProviderName provider = AnyProvider();
   drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
   int few = 1 + static_cast<int>(random_.Below(3));
-  switch (random_.Below(18)) {
+  switch (random_.Below(20)) {
     case 0:
     case 1:
     case 2:
@@ -343,6 +345,12 @@ void World::Mishap() {
     case 16:
     case 17:
       return TakeMachine(provider);
+    case 18:
+      tasks_.Spawn("no quota", Refuse(provider, &ApiWeather::without_quota, Time(1, 60)));
+      return;
+    case 19:
+      tasks_.Spawn("no capacity", Refuse(provider, &ApiWeather::without_capacity, Time(1, 60)));
+      return;
     case 13:
       return random_.Below(2) == 0 ? cloud.HangNextCreates(1) : cloud.FailNextDeletes(few);
   }
@@ -374,6 +382,19 @@ Task<> World::Outage(ProviderName provider, Duration duration) {
   co_await loop_.SleepFor(duration);
   clouds_.weather[provider].is_out = false;
   Trace(provider.value + " can be reached again");
+}
+
+// A cloud has nothing of one label for a while.
+Task<> World::Refuse(ProviderName provider, std::map<LabelName, int> ApiWeather::*of, Duration duration) {
+  auto label = scenario_.common.labels.begin();
+  std::advance(label, random_.Below(scenario_.common.labels.size()));
+  const LabelName name = label->first;
+  Trace(fmt::format("{} refuses {}", provider, name));
+  ++(clouds_.weather[provider].*of)[name];
+  co_await loop_.SleepFor(duration);
+  std::map<LabelName, int>& refused = clouds_.weather[provider].*of;
+  if (--refused[name] <= 0) refused.erase(name);
+  Trace(fmt::format("{} no longer refuses {}", provider, name));
 }
 
 namespace {

@@ -133,7 +133,8 @@ class LeaseSite:
                                      options=("-s", self.secure, *options),
                                      seconds_between_sweeps=self.seconds_between_sweeps)
         self.launchers[port] = process
-        client = LeaseClient([port], None)
+        tls = self.settings.get("tls")
+        client = LeaseClient([port], None, tls and tls.client())
 
         def is_ready():
             assert process.is_running(), process.output()[-4000:]

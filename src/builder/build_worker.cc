@@ -172,7 +172,7 @@ Task<BuildWorker::Result> BuildWorker::Make(store::BuildKey build, const config:
   Result result = co_await std::move(run);
   result.took = context_.loop.SteadyNow() - start;
   if (result.code == 0 && result.fault.empty()) {
-    result.fault = co_await FindMissing(build, image.formats);
+    result.fault = co_await FindFault(build, image.formats);
     result.is_ready = result.fault.empty();
   }
   co_return result;
@@ -215,12 +215,16 @@ Task<BuildWorker::Result> BuildWorker::RunCommands(store::BuildKey build, const 
   co_return result;
 }
 
-// A build without all of its files is not ready.
-Task<std::string> BuildWorker::FindMissing(store::BuildKey build, std::vector<std::string> formats) {
+// A build without all of its images is not ready, whatever its command says.
+Task<std::string> BuildWorker::FindFault(store::BuildKey build, std::vector<std::string> formats) {
   co_await RefreshLocal(context_);
-  const auto& images = context_.local[build];
+  const std::map<std::string, std::string> images = context_.local[build];
   for (const std::string& format : formats) {
-    if (!images.contains(format)) co_return fmt::format("it made no {} file", format);
+    auto image = images.find(format);
+    if (image == images.end()) co_return fmt::format("it made no {} file", format);
+    ImageCheck check = co_await context_.files.CheckImage(image->second, format);
+    if (!check.fault.empty()) co_return check.fault;
+    if (!check.doubt.empty()) logger_.Warning("Build {}: {}; clouds may refuse it", build, check.doubt);
   }
   co_return std::string();
 }

@@ -257,6 +257,18 @@ TEST_F(BuilderTest, ImagesPausedMeanwhileAreNotBuilt) {
   EXPECT_THAT(Built(host), ElementsAre("a"));
 }
 
+TEST_F(BuilderTest, ABuildWhoseImageIsEmptyFails) {
+  log::Capture log;
+  Host& host = Start();
+  host.files.empty = {"qcow2"};
+  time_.Advance(30min);
+  EXPECT_GE(log.Count("its qcow2 file is empty"), 1);
+  EXPECT_TRUE(std::ranges::none_of(
+      Builds(), [](const store::StoredBuild& build) { return build.record.state == ImageState::kReady; }));
+  host.files.empty.clear();
+  EXPECT_TRUE(AwaitUploads(1, 2h));
+}
+
 // B-timeout
 TEST_F(BuilderTest, ABuildThatTakesTooLongFails) {
   diskimages_ = "[{name: debian, build-timeout: 90}]";

@@ -22,6 +22,7 @@ class MemoryFiles : public LocalFiles {
  public:
   std::set<std::string> names;  // in images-dir
   std::map<std::string, std::string> logs;
+  std::set<std::string> empty;  // formats whose files have no content
   bool is_broken = false;
   std::vector<std::string> temporary;  // left by builds outside of images-dir
 
@@ -52,6 +53,11 @@ class MemoryFiles : public LocalFiles {
     co_return checksums;
   }
   Task<> WriteChecksums(std::string) override { co_return; }
+  Task<ImageCheck> CheckImage(std::string, std::string format) override {
+    ImageCheck check;
+    if (empty.contains(format)) check.fault = "its " + format + " file is empty";
+    co_return check;
+  }
   Task<std::uint64_t> AllocatedSize(std::string) override { co_return 4096; }
   Task<std::string> StartLog(std::string, store::BuildKey build, int) override {
     RequireWorking();

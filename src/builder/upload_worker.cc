@@ -197,6 +197,8 @@ Task<> UploadWorker::Send(Job& job, store::StoredUpload& upload) {
   for (const auto& [key, value] : parameters.image->meta) parameters.metadata[key] = value;
   parameters.metadata["nodepool_build_id"] = job.build.id.build.value;
   parameters.metadata["nodepool_upload_id"] = upload.id.upload.value;
+  // What carries it was made by this upload, and by none of another tree with the same numbers.
+  parameters.metadata["nodepool_attempt"] = context_.random.UuidHex();
   Task<Checksums> read = context_.files.ReadChecksums(job.filename);
   Checksums checksums = co_await std::move(read);
   parameters.md5 = checksums.md5;

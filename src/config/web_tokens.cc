@@ -69,7 +69,9 @@ Setting WebTokensSetting() {
               "What it allows besides reading: `request`: leases of its own; `operate`: those of all, and to "
               "change "
               "nodes, images and providers."),
-      Setting("max-nodes", Schema::Int(), "Nodes that its leases may have at a time.").Unit("nodes"),
+      Setting("max-nodes", Schema::Int(),
+              "Nodes that its leases may have at a time, together with those that it holds.")
+          .Unit("nodes"),
       Setting("labels", Schema::List(Schema::String()),
               "Labels that it may ask for, `*` for any text; without it all."),
       Setting("priority", Schema::Int(), "Least number that it may ask for as priority, and its default."),

@@ -1,10 +1,13 @@
 #include "daemon/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 
+#include "base/checked_output.h"
 #include "base/version.h"
 #include "daemon/abbreviations.h"
 #include "daemon/help_format.h"
@@ -18,6 +21,12 @@ constexpr int kUsageError = 2;
 int Complain(const CLI::App& app, const std::string& what) {
   std::cerr << app.help() << app.get_name() << ": error: " << what << "\n";
   return kUsageError;
+}
+
+int Print(const CLI::App& app, std::string_view text) {
+  CheckedOutput output(std::cout);
+  std::cout << text;
+  return output.Finish(app.get_name(), 0, std::cerr);
 }
 
 // A background process has another working directory.
@@ -64,15 +73,11 @@ std::optional<int> ParseOptions(int argc, char** argv, CLI::App& app, Options& o
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return 0;
+    return Print(app, app.help());
   } catch (const CLI::ParseError& error) {
     return Complain(app, error.what());
   }
-  if (options.is_version) {
-    std::cout << "Nodepool version: " << Version() << "\n";
-    return 0;
-  }
+  if (options.is_version) return Print(app, fmt::format("Nodepool version: {}\n", Version()));
   options.is_foreground = options.is_foreground || options.is_debug || !has_background;
   for (std::optional<std::string>* path : {&options.secure_path, &options.logging_path}) {
     if (*path) *path = Absolute(**path);

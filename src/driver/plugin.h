@@ -14,7 +14,7 @@
 // into a drivers directory (load_drivers.h).
 
 // Incremented with every change of an installed header that affects compiled drivers.
-#define NODEPOOL_DRIVER_API_VERSION 9
+#define NODEPOOL_DRIVER_API_VERSION 10
 
 #define NODEPOOL_TEXT_OF(value) #value
 #define NODEPOOL_TEXT(value) NODEPOOL_TEXT_OF(value)

@@ -12,6 +12,8 @@ Task<bool> NodeRequestHandler::CheckReusableNode(const store::StoredNode&) { co_
 
 Task<> NodeRequestHandler::SetNodeMetadata(Node&) { co_return; }
 
+Task<> Provider::LookAgain() { co_return; }
+
 Task<std::string> Provider::UploadImage(ImageUploadParameters) {
   throw Error(Verdict::kInvalid, "this driver does not support image uploads");
   co_return std::string();

@@ -96,6 +96,11 @@ class Provider : public ProviderNotifications {
     return QuotaInformation::OneInstance();
   }
 
+  // Reads again what labels name and was missing when it was last read, such as an image: LabelReady and
+  // QuotaForLabel answer by it afterwards. Called before a request is declined for that alone. A caller that
+  // comes while another's look is under way gets the next one. Default: nothing is kept that could be old.
+  virtual Task<> LookAgain();
+
   // The cloud refused for quota: what AvailableQuota() knows is out of date.
   virtual void InvalidateQuota() {}
 

@@ -30,14 +30,24 @@ enum class Readiness {
   kUnknown,   // requests wait until the provider says that something may have changed
 };
 
+// What identifies a label of a provider, also when its configuration is read again.
+struct LabelKey {
+  PoolName pool;
+  LabelName label;
+  auto operator<=>(const LabelKey&) const = default;
+};
+
 // What a pool offers under a label. Drivers derive their own with their options.
 struct LabelConfig {
   LabelName name;
+  PoolName pool;  // that offers it; set by PoolConfig::Offer
   // Exactly one for drivers that boot images; neither for those that do not.
   std::optional<ImageName> diskimage;      // built and uploaded by the builder
   std::optional<std::string> cloud_image;  // the name in the provider's section
   ConnectionSettings connection;           // from that image
   bool host_key_checking = true;
+
+  LabelKey key() const { return {pool, name}; }
 
   virtual ~LabelConfig() = default;
 };
@@ -52,8 +62,14 @@ struct PoolConfig {
   boost::json::value node_attributes;  // null or an object, copied to each node
   bool ignore_provider_quota = false;
   bool use_internal_ip = false;
-  std::vector<std::string> availability_zones;  // empty: the provider's
-  std::map<LabelName, std::shared_ptr<const LabelConfig>> labels;
+  std::vector<std::string> availability_zones;                     // empty: the provider's
+  std::map<LabelName, std::shared_ptr<const LabelConfig>> labels;  // filled by Offer()
+
+  // Adds a label, in place of an earlier one of that name. The pool has its name already.
+  void Offer(std::shared_ptr<LabelConfig> label) {
+    label->pool = name;
+    labels[label->name] = std::move(label);
+  }
 
   virtual ~PoolConfig() = default;
 
@@ -99,6 +115,10 @@ struct ProviderConfig {
   // are equal if their fingerprints are; a provider is replaced when its fingerprint changes
   // (configuration.md 9.7).
   std::string fingerprint;
+
+  // Why the provider cannot be used although its section can be read, e.g. that the cloud which it names is
+  // not described anywhere; empty: nothing is known. It does not start then, and the others do.
+  std::string fault;
 
   virtual ~ProviderConfig() = default;
 };

@@ -19,6 +19,9 @@ struct ProviderFault {
   // text each time for the same cause.
   std::string cause;
   std::optional<SteadyTime> next_attempt = std::nullopt;  // none: it is not known
+  // Nodes cannot be launched meanwhile, which says nothing about them (drivers.md 3): requests wait until it
+  // is over, or go elsewhere. Otherwise the last known state of the cloud stays in use.
+  bool is_outage = false;
 };
 
 // What a driver may use of the process. Everything outlives the provider.

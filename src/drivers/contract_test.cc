@@ -31,7 +31,7 @@ void ExpectKept(const std::vector<contract::CheckResult>& results, std::set<std:
 std::shared_ptr<driver::PoolConfig> PoolOf(std::shared_ptr<driver::LabelConfig> label) {
   auto pool = std::make_shared<driver::PoolConfig>();
   pool->name = PoolName("main");
-  pool->labels[label->name] = std::move(label);
+  pool->Offer(std::move(label));
   return pool;
 }
 

@@ -284,7 +284,8 @@ Task<> Launcher::Stop() {
   co_await Bounded(deadline, "ending clean-up", cleanup_.Stop());
   co_await Bounded(deadline, "ending resets", lost_requests_.Stop());
   co_await Bounded(deadline, "ending decisions", scheduler_.Stop());
-  for (const auto& [key, worker] : pools_) co_await Bounded(deadline, "giving requests back", worker->Stop());
+  const std::map<PoolKey, std::shared_ptr<PoolWorker>> pools = pools_;
+  for (const auto& [key, worker] : pools) co_await Bounded(deadline, "giving requests back", worker->Stop());
   std::set<std::shared_ptr<PoolWorker>> draining = draining_;
   for (const auto& worker : draining) co_await Bounded(deadline, "giving requests back", worker->Stop());
   SteadyTime deletions_end = std::min(deadline, context_.loop.SteadyNow() + graceful_stop / 2);

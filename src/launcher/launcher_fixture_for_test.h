@@ -296,7 +296,7 @@ class LauncherTest : public LauncherFixture {
       auto label_config = std::make_shared<driver::LabelConfig>();
       label_config->name = LabelName(label);
       label_config->cloud_image = "image";
-      pool_config->labels[label_config->name] = label_config;
+      pool_config->Offer(label_config);
       config_->common.labels.try_emplace(label_config->name, config::Label{label_config->name, 0, {}});
     }
     changed->pools[pool_config->name] = pool_config;

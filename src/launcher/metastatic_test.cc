@@ -9,12 +9,15 @@
 #include "drivers/metastatic/metastatic_adapter.h"
 #include "drivers/metastatic/metastatic_driver.h"
 #include "launcher/launcher_fixture_for_test.h"
+#include "model/decline_reasons.h"
 
 namespace nodepool::launcher {
 namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr const char* kOwner = "NodePool:metastatic:meta";
@@ -94,6 +97,15 @@ providers:
   }
   std::vector<RequestId> Requests() { return time_.Run(client_store_->requests.List()); }
   drivers::FakeCloud& cloud() { return *clouds_->Find(ProviderName("cloud")); }
+
+  // As an operator's program may that asks nobody.
+  Task<> HoldUnlocked(NodeId id) {
+    auto hold = [this](Node& node) {
+      node.SetState(NodeState::kHold, time_.loop().Now());
+      return Change::kWrite;
+    };
+    co_await client_store_->nodes.UpdateUnlocked(std::move(id), hold);
+  }
 
   drivers::FakeClouds* clouds_ = nullptr;
   int failing_scans_ = 0;
@@ -305,8 +317,27 @@ TEST_F(MetastaticTest, AFailedRequestForABackingNodeFailsTheAttemptAndIsRemoved)
   StartLauncher();
   RequestId request = Request({"user"});
   EXPECT_TRUE(AwaitState(request, RequestState::kFailed, minutes(10)));
+  EXPECT_THAT(
+      WhyFailed(*Read(request)),
+      AllOf(HasSubstr("no node of its backing label backing could be had: "), HasSubstr("cloud main: ")));
   DeleteRequest(request);
   EXPECT_TRUE(Await([&] { return Requests().empty() && Nodes().empty(); }, minutes(2)));
+}
+
+TEST_F(MetastaticTest, ABackingNodeThatAnOperatorHoldsIsLeftToThem) {  // D-84
+  Start();
+  TaskGroup operators(time_.loop(), log::Logger("operator"));
+  NodeId held;
+  Subscription watch = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
+    if (request.record.requestor != kOwner || request.record.nodes.empty() || !held.empty()) return;
+    held = request.record.nodes.front();
+    operators.Spawn("hold", HoldUnlocked(held));
+  });
+  store::LockedNode user = UseOne();
+  EXPECT_NE(BackingOf(user.record()), held);
+  EXPECT_EQ(Read(held)->state, NodeState::kHold);
+  EXPECT_FALSE(IsLocked(held));
+  time_.Run(operators.Stop());
 }
 
 TEST_F(MetastaticTest, RequestsOfADeadLauncherVanishWithIt) {  // D-84

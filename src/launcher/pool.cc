@@ -1,5 +1,7 @@
 #include "launcher/pool.h"
 
+#include <algorithm>
+
 #include "async/attempt.h"
 #include "base/version.h"
 #include "launcher/requests/decline_text.h"
@@ -130,6 +132,8 @@ std::string Pool::ProviderFault() const {
   return provider() == nullptr ? "" : providers_.HealthOf(key_.provider).fault;
 }
 
+bool Pool::is_away() const { return provider() != nullptr && providers_.HealthOf(key_.provider).is_away; }
+
 Resources Pool::NeedOf(const std::vector<LabelName>& labels) const {
   Resources need;
   for (const LabelName& label : labels) Add(need, LabelViewOf(*config_->labels.at(label)).need);
@@ -142,7 +146,7 @@ bool Pool::IsLabelAvailable(const LabelName& label) const {
   auto config = config_->labels.find(label);
   if (config == config_->labels.end() || !launches_nodes() || provider_pause() != nullptr) return false;
   sched::LabelView view = LabelViewOf(*config->second);
-  return view.is_image_ready && !view.is_broken && !view.is_unknown;
+  return view.is_image_ready && !view.is_broken && !view.is_unknown && !is_away();
 }
 
 // By the records; for a node whose record names no resources, by the configuration.
@@ -184,6 +188,7 @@ sched::PoolView Pool::PlainView() const {
   view.max_concurrency = provider_config_->max_concurrency;
   view.launches_nodes = launches_nodes();
   view.provider_fault = ProviderFault();
+  view.is_provider_away = is_away();
   for (const auto& [name, label] : config_->labels) view.labels.emplace(name, LabelViewOf(*label));
   if (!view.launches_nodes) return view;
   view.launches_in_progress = context_.ledger.LaunchesInProgress(key_.provider);
@@ -205,13 +210,14 @@ void Pool::Reserve(sched::PoolView& view, const sched::ServiceOrder* before) con
   Ledger::Awaited awaited = context_.ledger.AwaitedIn(key_.provider, before);
   view.launches_in_progress += awaited.turns;
   view.provider.reserved = std::move(awaited.resources);
+  view.refused_labels = std::move(awaited.labels);
   view.pool.reserved = waiting_.Missing(before);
 }
 
 sched::PoolView Pool::View() const {
   sched::PoolView view = PlainView();
   Reserve(view, nullptr);
-  view.is_waiting = waiting_.AnyMissesCapacity();
+  view.is_waiting = waiting_.AnyHoldsBack();
   return view;
 }
 
@@ -230,6 +236,20 @@ sched::Decision Pool::StillAcceptable(const NodeRequest& request) const {
   sched::PoolView view = PlainView();
   view.waits_for_others = true;
   return sched::DeclineReason(view, request);
+}
+
+// Which uploads there are is known from records, at once.
+bool Pool::MayHavePassed(const NodeRequest& request, const sched::Decision& decision) const {
+  bool is_lack = decision.kind == sched::Decision::Kind::kDecline &&
+                 (decision.reason == sched::Reason::kImageNotAvailable ||
+                  decision.reason == sched::Reason::kLabelNotAvailable);
+  if (!is_lack || provider() == nullptr) return false;
+  return std::ranges::all_of(request.node_types, [&](const LabelName& name) {
+    auto label = config_->labels.find(name);
+    if (label == config_->labels.end()) return false;
+    const auto& image = label->second->diskimage;
+    return !image || context_.images.NewestReadyUpload(*image, key_.provider) != nullptr;
+  });
 }
 
 std::string Pool::WhyDeclined(const NodeRequest& request, const sched::Decision& decision) const {

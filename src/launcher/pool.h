@@ -35,6 +35,8 @@ class Pool {
   bool launches_nodes() const;
   // Why the running provider cannot be used now; empty: it can, or it does not run.
   std::string ProviderFault() const;
+  // Whether nothing can be launched because of it.
+  bool is_away() const;
   // The switch that pauses the provider; null: it is not paused.
   const ProviderPause* provider_pause() const;
 
@@ -57,6 +59,9 @@ class Pool {
   // Whether the pool would still accept the request, e.g. after a limit was lowered. What others use of the
   // cloud now makes it wait, not fail.
   sched::Decision StillAcceptable(const NodeRequest& request) const;
+  // Whether the reason for the decline may have passed since the provider last read its cloud: an image or a
+  // size is missing. Then provider()->LookAgain() before the request is declined (drivers.md 5.12).
+  bool MayHavePassed(const NodeRequest& request, const sched::Decision& decision) const;
   // Why the pool declines the request, in words, without its own name.
   std::string WhyDeclined(const NodeRequest& request, const sched::Decision& decision) const;
   // Its decline, for the request's record.

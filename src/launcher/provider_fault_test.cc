@@ -13,6 +13,11 @@ class ProviderFaultTest : public LauncherTest {
   driver::ProviderFault Fault(std::string cause = kCause) {
     return {std::move(cause), time_.loop().SteadyNow() + seconds(30)};
   }
+  driver::ProviderFault Outage() {
+    driver::ProviderFault fault = Fault();
+    fault.is_outage = true;
+    return fault;
+  }
   void Report(std::optional<driver::ProviderFault> fault) {
     script().report_fault(fault);
     time_.Advance(seconds(1));
@@ -115,6 +120,51 @@ TEST_F(ProviderFaultTest, AProviderThatCouldBeUsedServesOn) {
   StartLauncher();
   Report(Fault());
   EXPECT_TRUE(AwaitState(Request({"small"}), RequestState::kFulfilled));
+}
+
+// BB-40
+TEST_F(ProviderFaultTest, WhileAProviderIsAwayRequestsWaitForItButTakeFreeNodes) {
+  StartLauncher();
+  AddNode(NodeState::kReady);
+  Report(Outage());
+  RequestId ready = Request({"small"});
+  RequestId id = Request({"small"}, [](NodeRequest& request) { request.reuse = false; });
+  EXPECT_TRUE(AwaitState(ready, RequestState::kFulfilled, seconds(5)));
+  time_.Advance(minutes(2));
+  EXPECT_EQ(Read(id)->state, RequestState::kRequested);
+  EXPECT_EQ(script().launches, 0);
+  ASSERT_EQ(WaitsOf(id).size(), 1u);
+  EXPECT_EQ(WaitsOf(id).front().code, "provider-unusable");
+  EXPECT_EQ(WaitsOf(id).front().text, "the provider cannot be used: " + std::string(kCause));
+  Report(std::nullopt);
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(2)));
+}
+
+TEST_F(ProviderFaultTest, WhileAProviderIsAwayRequestsGoElsewhere) {
+  AddPool("other", "main", {"small"}).priority = 200;
+  StartLauncher();
+  Report(Outage());
+  RequestId id = Request({"small"});
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(5)));
+  EXPECT_EQ(NodeOf(id).provider, ProviderName("other"));
+}
+
+// The preferred pool of another launcher, whose record says that it cannot use the provider.
+TEST_F(ProviderFaultTest, AFailingPoolElsewhereIsNotLeftARequest) {
+  AddForeignPool([](Component& pool) {
+    pool.priority = 1;
+    pool.supported_labels = {LabelName("small")};
+  });
+  StartLauncher();
+  RequestId id = Request({"small"});
+  time_.Advance(seconds(20));
+  EXPECT_EQ(Read(id)->state, RequestState::kRequested);
+  Component launcher;
+  launcher.hostname = "elsewhere";
+  launcher.state = ComponentState::kRunning;
+  launcher.providers[ProviderName("other")] = {ProviderState::kFailing, time_.loop().Now(), kCause, {}};
+  Put("/nodepool/components/launcher/elsewhere", ToJson(launcher));
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(5)));
 }
 
 TEST_F(ProviderFaultTest, ErrorsOfLabelsThatFollowFromItAreNotLogged) {

@@ -1,5 +1,7 @@
 #include "launcher/provider_health.h"
 
+#include <utility>
+
 #include "base/request_id.h"
 
 namespace nodepool::launcher {
@@ -21,6 +23,7 @@ bool HealthRecord::Failed(const std::string& what, driver::ProviderFault fault) 
   Log(what, fault);
   bool was_failing = !now_.fault.empty();
   bool is_new = WithoutRequestIds(now_.fault) != WithoutRequestIds(fault.cause);
+  is_new |= std::exchange(now_.is_away, fault.is_outage) != fault.is_outage;
   now_.is_up = false;
   if (!was_failing) now_.since = loop_.Now();
   if (is_new) now_.fault = std::move(fault.cause);

@@ -95,6 +95,12 @@ Task<> Scheduler::Stop() {
 }
 
 void Scheduler::RebuildRegistry() {
+  std::set<std::pair<std::string, ProviderName>> failing;  // by the host of the launcher that says so
+  for (const auto& [path, component] : context_.registry.all()) {
+    for (const auto& [provider, report] : component.providers) {
+      if (report.state == ProviderState::kFailing) failing.emplace(component.hostname, provider);
+    }
+  }
   std::vector<sched::RegisteredPool> pools;
   for (const Component* component : context_.registry.Pools()) {
     pools.push_back({component->id,
@@ -102,7 +108,8 @@ void Scheduler::RebuildRegistry() {
                      component->priority,
                      component->is_paused,
                      {component->supported_labels.begin(), component->supported_labels.end()},
-                     component->name.value_or(PoolName())});
+                     component->name.value_or(PoolName()),
+                     failing.contains({component->hostname, component->provider_name})});
   }
   cluster_.registry = sched::Registry(std::move(pools));
 }
@@ -249,7 +256,31 @@ Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
   DecisionEnded(id);
 }
 
+const Pool* Scheduler::FindPool(const PoolKey& key) const {
+  auto found = std::ranges::find_if(pools_, [&](const PoolWorker* worker) { return worker->key() == key; });
+  return found == pools_.end() ? nullptr : &(*found)->pool();
+}
+
+// What a pool lacks may have appeared since its provider last read its cloud: that costs no request its life.
+Task<bool> Scheduler::IsStillDeclined(RequestId id, sched::Answers by) {
+  const store::StoredRequest* cached = context_.requests.Find(id);
+  if (cached == nullptr) co_return false;
+  const NodeRequest request = cached->record;
+  for (const auto& [key, decision] : by) {
+    const Pool* pool = FindPool(key);
+    if (pool == nullptr || !pool->MayHavePassed(request, decision)) continue;
+    std::shared_ptr<driver::Provider> provider = pool->provider();
+    co_await provider->LookAgain();
+    pool = FindPool(key);
+    bool declines = pool != nullptr && pool->StillAcceptable(request).kind == sched::Decision::Kind::kDecline;
+    if (!declines) co_return false;
+  }
+  co_return true;
+}
+
 Task<> Scheduler::TryDecline(RequestId id, sched::Answers by) {
+  bool is_declined = co_await IsStillDeclined(id, by);
+  if (!is_declined) co_return;
   auto request = co_await context_.store.requests.TryLock(id);
   if (!request) co_return;
   std::vector<sched::Decliner> decliners;

@@ -55,6 +55,8 @@ class Scheduler {
   void CarryOut(const sched::Plan::Declination& declination);
   Task<> Decline(RequestId id, sched::Answers by);
   Task<> TryDecline(RequestId id, sched::Answers by);
+  Task<bool> IsStillDeclined(RequestId id, sched::Answers by);
+  const Pool* FindPool(const PoolKey& key) const;
   // A pool is done with the request, or has declined it.
   void DecisionEnded(const RequestId& id);
   Task<> Reconsider(RequestId id, std::int64_t seen_mzxid);

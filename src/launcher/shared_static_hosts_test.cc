@@ -92,7 +92,9 @@ class SharedStaticHostsTest : public LauncherFixture {
     SteadyTime deadline = time_.loop().SteadyNow() + seconds(10);
     std::optional<store::LockedNode> node = co_await client_store_->nodes.Lock(node_id, deadline);
     co_await client_store_->requests.Delete(id);
-    if (node && node->record().allocated_to == id) co_await Use(*node);
+    bool is_ours = node && node->record().allocated_to == id;
+    if (!is_ours) ++taken_away_;
+    if (is_ours) co_await Use(*node);
     if (node) co_await node->Unlock();
   }
   Task<> Use(store::LockedNode& node) {
@@ -103,6 +105,15 @@ class SharedStaticHostsTest : public LauncherFixture {
     co_await time_.loop().SleepFor(milliseconds(500 + random_.Below(3000)));
     --in_use_[host];
     co_await SetStateOf(node, NodeState::kUsed);
+  }
+  // As a program that asks nobody.
+  Task<> HoldUnlocked(NodeId id) {
+    auto hold = [this](Node& record) {
+      record.SetState(NodeState::kHold, time_.loop().Now());
+      record.allocated_to = RequestId();
+      return Change::kWrite;
+    };
+    co_await client_store_->nodes.UpdateUnlocked(std::move(id), hold);
   }
   Task<> SetStateOf(store::LockedNode& node, NodeState state) {
     auto change = [state, now = time_.loop().Now()](Node& record) {
@@ -128,8 +139,8 @@ class SharedStaticHostsTest : public LauncherFixture {
     });
   }
   std::string Tally() const {
-    return fmt::format("{} uses, {} offered twice, {} used twice, {} resets of requests", uses_,
-                       offered_twice_, used_twice_, resets_);
+    return fmt::format("{} uses, {} offered twice, {} used twice, {} taken away, {} resets of requests",
+                       uses_, offered_twice_, used_twice_, taken_away_, resets_);
   }
 
   UnlockedPeer::Settings settings_{.provider = ProviderName("metal"),
@@ -146,6 +157,7 @@ class SharedStaticHostsTest : public LauncherFixture {
   Subscription request_watch_;
   int uses_ = 0;
   int used_twice_ = 0;
+  int taken_away_ = 0;  // nodes of fulfilled requests that belong to another when their clients lock them
   int offered_twice_ = 0;
   int resets_ = 0;
 };
@@ -170,6 +182,63 @@ TEST_F(SharedStaticHostsTest, BesideOneThatTakesNoLock) {
   SCOPED_TRACE(Tally());
   EXPECT_EQ(used_twice_, 0);
   EXPECT_EQ(offered_twice_, 0);
+}
+
+// The launchers that register beside one without locks lose an answer, or a call, again and again: each time
+// the others have a moment to act on what is half done.
+class InterleavedRegistrationTest : public SharedStaticHostsTest,
+                                    public ::testing::WithParamInterface<std::tuple<int, bool>> {
+ protected:
+  void SetUp() override {
+    settings_.hosts = {{"h1", 1}, {"h2", 2}};
+    SharedStaticHostsTest::SetUp();
+  }
+  // Every so many writes, one fails.
+  void FailSome(Running& launcher, int moment, bool is_carried_out) {
+    using Fault = testing::FaultyZk::Fault;
+    auto rule = [this, moment, is_carried_out](const testing::FaultyZk::Call& call) {
+      if (!call.is_write || writes_++ % kMoments != moment) return Fault::kNone;
+      return is_carried_out ? Fault::kAfter : Fault::kBefore;
+    };
+    launcher.recorder->FailWhen(rule);
+  }
+
+  static constexpr int kMoments = 7;  // no divisor of the writes of a use
+  int writes_ = 0;
+};
+
+// D-85
+TEST_P(InterleavedRegistrationTest, NoNodeIsHandedOutTwice) {
+  auto [moment, is_carried_out] = GetParam();
+  AddForeignPool([](Component& pool) { pool.provider_name = ProviderName("metal"); });
+  for (std::string name : {"np01", "np02"}) FailSome(StartLauncher(name), moment, is_carried_out);
+  Watch();
+  UseHosts(30);
+  SCOPED_TRACE(Tally());
+  EXPECT_EQ(used_twice_, 0);
+  EXPECT_EQ(offered_twice_, 0);
+  EXPECT_EQ(taken_away_, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Writes, InterleavedRegistrationTest,
+                         ::testing::Combine(::testing::Range(0, 7), ::testing::Bool()), [](const auto& info) {
+                           return std::to_string(std::get<0>(info.param)) +
+                                  (std::get<1>(info.param) ? "CarriedOut" : "Lost");
+                         });
+
+// D-85
+TEST_F(SharedStaticHostsTest, WhatWasWrittenDuringTheRegistrationStays) {
+  AddForeignPool([](Component& pool) { pool.provider_name = ProviderName("metal"); });
+  bool is_held = false;
+  Watch();
+  Subscription watch = WatchNodes([&](const NodeId& id, const Node& node) {
+    if (node.state != NodeState::kReady || node.allocated_to.empty() || std::exchange(is_held, true)) return;
+    consumers_.Spawn("hold", HoldUnlocked(id));
+  });
+  StartLauncher("np01");
+  ASSERT_TRUE(Await([&] { return !NodesIn(NodeState::kHold).empty(); }));
+  time_.Advance(seconds(30));
+  EXPECT_EQ(NodesIn(NodeState::kHold).size(), 1u) << "no record is freed or removed that says something else";
 }
 
 // D-85

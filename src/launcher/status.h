@@ -41,9 +41,10 @@ struct PoolStatus {
 // Whether a provider can be used (D-30).
 struct ProviderHealth {
   bool is_up = false;
-  bool was_up = false;  // it is, or it was before the fault
-  WallTime since{};     // since when it is up, failing, or being started for the first time
-  std::string fault;    // why it cannot be used; empty: it is up, or being started for the first time
+  bool was_up = false;   // it is, or it was before the fault
+  WallTime since{};      // since when it is up, failing, or being started for the first time
+  std::string fault;     // why it cannot be used; empty: it is up, or being started for the first time
+  bool is_away = false;  // nodes cannot be launched because of it (driver::ProviderFault::is_outage)
   std::optional<SteadyTime> next_attempt;  // to use it, when that failed
 };
 

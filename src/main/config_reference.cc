@@ -1,6 +1,7 @@
 #include <boost/json/serialize.hpp>
 #include <iostream>
 
+#include "base/checked_output.h"
 #include "config/config_loader.h"
 #include "config/main_schema.h"
 #include "config/schema/schema_docs.h"
@@ -66,6 +67,7 @@ void Print() {
 }  // namespace nodepool
 
 int main() {
+  nodepool::CheckedOutput output(std::cout);
   nodepool::Print();
-  return std::cout ? 0 : 1;
+  return output.Finish("config-reference", 0, std::cerr);
 }

@@ -27,12 +27,14 @@ std::vector<web::Endpoint> EndpointsOf(daemon::Runtime& runtime, launcher::Launc
   return endpoints;
 }
 
-// Streams take at most half of the files that the process may open; clouds and ZooKeeper need theirs.
+// Streams take at most three eighths of the files that the process may open; other connections, clouds and
+// ZooKeeper need theirs.
 net::HttpLimits WebLimits() {
   net::HttpLimits limits;
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return limits;
-  limits.streams = std::min<std::size_t>(limits.streams, files.rlim_cur / 2);
+  limits.streams = std::min<std::size_t>(limits.streams, files.rlim_cur / 4);
+  limits.proven_streams = std::min<std::size_t>(limits.proven_streams, files.rlim_cur / 8);
   return limits;
 }
 

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "base/checked_output.h"
 #include "cli/arguments.h"
 #include "cli/tool.h"
 #include "daemon/run_daemon.h"
@@ -25,7 +26,9 @@ int RunCommand(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   driver::Registry drivers;
   AddBuiltinDrivers(drivers);
-  return cli::RunTool({argv + 1, argv + argc}, drivers, KnownDriverSchemas(), std::cout, std::cerr);
+  CheckedOutput output(std::cout);
+  int status = cli::RunTool({argv + 1, argv + argc}, drivers, KnownDriverSchemas(), std::cout, std::cerr);
+  return output.Finish("nodepool", status, std::cerr);
 }
 
 }  // namespace

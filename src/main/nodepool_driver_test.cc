@@ -2,6 +2,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "base/checked_output.h"
 #include "base/log/logging.h"
 #include "main/check_driver.h"
 
@@ -24,8 +25,9 @@ int main(int argc, char** argv) {
   nodepool::log::ToStderr();
   if (check.is_debug) nodepool::log::SetLevel("nodepool", nodepool::log::Level::kDebug);
   nodepool::log::SetLevel("nodepool.zk", nodepool::log::Level::kCritical);
+  nodepool::CheckedOutput output(std::cout);
   try {
-    return nodepool::CheckDriver(check);
+    return output.Finish("nodepool-driver-test", nodepool::CheckDriver(check), std::cerr);
   } catch (const std::exception& error) {
     std::cerr << "nodepool-driver-test: " << error.what() << "\n";
     return 2;

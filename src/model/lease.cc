@@ -17,9 +17,12 @@ constexpr std::array<std::pair<LeaseState, std::string_view>, 4> kWords = {{{Lea
                                                                             {LeaseState::kEnding, "ending"}}};
 constexpr std::size_t kIdDigits = 32;
 constexpr std::string_view kLeaseKey = "lease";
+constexpr std::string_view kClientKey = "client";
+constexpr std::string_view kHeldKey = "held";
+constexpr Duration kFailedLasts = std::chrono::minutes(5);
 
 json::object MarkOf(const LeaseId& id, const Lease& lease) {
-  return {{kLeaseKey, id.value}, {"client", lease.client}};
+  return {{kLeaseKey, id.value}, {kClientKey, lease.client}};
 }
 
 std::optional<LeaseId> MarkedLease(const RawJson& mark) {
@@ -68,6 +71,11 @@ void EachField(Fields& fields, T& lease) {
 
 bool Lease::has_node(const NodeId& node) const { return std::ranges::find(nodes, node) != nodes.end(); }
 
+Duration Lease::duration() const {
+  Duration lasts = std::chrono::seconds(lease_seconds);
+  return state == LeaseState::kFailed ? std::min(lasts, kFailedLasts) : lasts;
+}
+
 std::size_t Lease::node_count() const {
   if (state == LeaseState::kWaiting) return labels.size();
   return nodes.size();
@@ -94,6 +102,22 @@ std::string OwnerText(const LeaseId& id) { return "lease:" + id.value; }
 void PutInUse(Node& node, const LeaseId& id, const Lease& lease, WallTime now) {
   node.SetState(NodeState::kInUse, now);
   node.user_data = MarkOf(id, lease);
+}
+
+void MarkHeld(Node& node) {
+  json::value data = node.user_data.value();
+  if (json::object* mark = data.if_object()) (*mark)[kHeldKey] = true;
+  node.user_data = std::move(data);
+}
+
+std::optional<std::string> HolderOf(const Node& node) {
+  if (node.state != NodeState::kHold || !MarkedLease(node.user_data)) return std::nullopt;
+  json::value data = node.user_data.value();
+  const json::object& mark = data.as_object();
+  const json::value* held = mark.if_contains(kHeldKey);
+  const json::value* client = mark.if_contains(kClientKey);
+  bool is_marked = held != nullptr && *held == true && client != nullptr && client->is_string();
+  return is_marked ? std::optional(std::string(client->as_string())) : std::nullopt;
 }
 
 NodeRequest RequestFor(const LeaseId& id, const Lease& lease, WallTime now) {

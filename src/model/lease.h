@@ -41,7 +41,8 @@ struct Lease {
   std::string asked;                   // SHA-256 of what was asked, in hex
   Foreign foreign;
 
-  Duration duration() const { return std::chrono::seconds(lease_seconds); }
+  // How long it lasts without a renewal. A failed one cannot be renewed, and is there only to say why.
+  Duration duration() const;
   bool has_node(const NodeId& node) const;
   // How many nodes it has, or waits for.
   std::size_t node_count() const;
@@ -62,6 +63,11 @@ std::string OwnerText(const LeaseId& id);
 // {"lease": <id>, "client": <name>} in `user_data` and `requestor_data`.
 void PutInUse(Node& node, const LeaseId& id, const Lease& lease, WallTime now);
 NodeRequest RequestFor(const LeaseId& id, const Lease& lease, WallTime now);
+// Marks a node that the lease's client holds: it counts as one of the client's for as long as it is in state
+// `hold`.
+void MarkHeld(Node& node);
+// The client of such a node; nullopt: there is none.
+std::optional<std::string> HolderOf(const Node& node);
 // The lease that is named; nullopt: none.
 std::optional<LeaseId> LeaseOf(const Node& node);
 std::optional<LeaseId> LeaseOf(const NodeRequest& request);

@@ -55,6 +55,41 @@ TEST(LeaseTest, WaitingLeasesCountWhatTheyWaitFor) {
   EXPECT_EQ(lease.node_count(), 2u);
 }
 
+TEST(LeaseTest, AFailedOneDoesNotLastLong) {
+  Lease lease = Example();
+  lease.lease_seconds = 86'400;
+  EXPECT_EQ(lease.duration(), std::chrono::hours(24));
+  lease.state = LeaseState::kFailed;
+  EXPECT_EQ(lease.duration(), std::chrono::minutes(5));
+  lease.lease_seconds = 30;
+  EXPECT_EQ(lease.duration(), std::chrono::seconds(30));
+}
+
+// REQ-19
+TEST(LeaseTest, AHeldNodeNamesItsHolder) {
+  Node node;
+  PutInUse(node, kId, Example(), FromSeconds(1'700'000'000));
+  MarkHeld(node);
+  EXPECT_EQ(HolderOf(node), std::nullopt) << "in use";
+  node.state = NodeState::kHold;
+  EXPECT_EQ(HolderOf(node), "ci");
+  EXPECT_EQ(LeaseOf(node), kId);
+  PutInUse(node, kId, Example(), FromSeconds(1'700'000'000));
+  node.state = NodeState::kHold;
+  EXPECT_EQ(HolderOf(node), std::nullopt) << "an operator holds it";
+  using boost::json::object;
+  std::vector<RawJson> marks = {RawJson(), object{{"lease", kId.value}, {"held", true}},
+                                object{{"client", "ci"}, {"held", true}},
+                                object{{"lease", kId.value}, {"client", 7}, {"held", true}}};
+  for (const RawJson& mark : marks) {
+    node.user_data = mark;
+    EXPECT_EQ(HolderOf(node), std::nullopt) << mark.text();
+  }
+  node.user_data = RawJson();
+  MarkHeld(node);
+  EXPECT_TRUE(node.user_data.is_null());
+}
+
 TEST(LeaseTest, AnIdIs32LowerCaseHexDigits) {
   EXPECT_TRUE(IsLeaseId(kId.value));
   for (std::string bad :

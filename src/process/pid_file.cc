@@ -21,7 +21,7 @@
 namespace nodepool::process {
 namespace {
 
-// A longer file does not hold a number.
+// A longer file does not hold a number, and is no pid file that a crash has left incomplete.
 constexpr std::size_t kMaxLength = 64;
 
 std::string FirstLine(int file) {
@@ -43,22 +43,27 @@ bool IsZombie(pid_t pid) {
   return name_end != std::string::npos && line.substr(name_end + 2, 1) == "Z";
 }
 
+bool IsNumber(const std::string& line) {
+  return !line.empty() && line.find_first_not_of("0123456789") == std::string::npos;
+}
+
 // Also true for a number that no process can have.
 bool IsDeadProcess(const std::string& line) {
-  bool is_number = !line.empty() && line.find_first_not_of("0123456789") == std::string::npos;
-  if (!is_number) return false;
+  if (!IsNumber(line)) return false;
   pid_t pid = 0;
   auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
   if (error != std::errc() || pid == 0) return true;
   return ::kill(pid, 0) != 0 ? errno == ESRCH : IsZombie(pid);
 }
 
-std::string OwnerOf(const std::string& path) {
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return "?";
+// Why a file that remains is in the way.
+std::string WhyTaken(const std::string& path) {
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return fmt::format("cannot be read ({}); use -p FILE", std::strerror(errno));
   std::string line = FirstLine(file);
   ::close(file);
-  return Excerpt(line);
+  if (IsNumber(line)) return fmt::format("says that process {} is running", Excerpt(line));
+  return "names no process; remove it if it is not needed, or use -p FILE";
 }
 
 // Any user who may read the file can lock it, so the wait has an end. False: the system cannot lock it.
@@ -80,7 +85,25 @@ bool LockWithin(std::chrono::seconds timeout, int file, const std::string& path)
 
 }  // namespace
 
+std::optional<PidFile::State> PidFile::StateNow() const {
+  struct stat named {};
+  if (::stat(path_.c_str(), &named) != 0) return std::nullopt;
+  return State{named.st_dev, named.st_ino, named.st_mtim.tv_sec, named.st_mtim.tv_nsec};
+}
+
 void PidFile::RemoveStale(std::chrono::seconds timeout) const {
+  Remove(timeout, [](const std::string& line, const struct stat&) { return IsDeadProcess(line); });
+}
+
+void PidFile::RemoveRubbish(const std::optional<State>& since) const {
+  Remove(std::chrono::seconds(0), [&](const std::string& line, const struct stat& file) {
+    bool is_rubbish =
+        !IsNumber(line) && S_ISREG(file.st_mode) && file.st_size <= static_cast<off_t>(kMaxLength);
+    return IsDeadProcess(line) || (is_rubbish && since && since == StateNow());
+  });
+}
+
+void PidFile::Remove(std::chrono::seconds timeout, const Judge& is_left_behind) const {
   int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return;
   ScopeExit close([file] { ::close(file); });
@@ -91,7 +114,7 @@ void PidFile::RemoveStale(std::chrono::seconds timeout) const {
   bool is_same = LockWithin(timeout, file, path_) && ::fstat(file, &opened) == 0 &&
                  ::stat(path_.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
                  opened.st_ino == named.st_ino;
-  if (is_same && IsDeadProcess(FirstLine(file))) ::unlink(path_.c_str());
+  if (is_same && is_left_behind(FirstLine(file), opened)) ::unlink(path_.c_str());
 }
 
 bool PidFile::TryClaim() {
@@ -114,10 +137,13 @@ bool PidFile::TryClaim() {
 }
 
 void PidFile::Claim(std::chrono::seconds timeout) {
+  std::optional<State> since = StateNow();
   for (auto waited = std::chrono::seconds(0); !TryClaim(); ++waited) {
     if (waited >= timeout) {
-      throw Error(Verdict::kConflict,
-                  fmt::format("the pid file {} says that process {} is running", path_, OwnerOf(path_)));
+      // A start under way would have written its number by now.
+      RemoveRubbish(since);
+      if (TryClaim()) return;
+      throw Error(Verdict::kConflict, fmt::format("the pid file {} {}", path_, WhyTaken(path_)));
     }
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }

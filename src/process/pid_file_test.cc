@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -76,6 +77,58 @@ TEST_F(PidFileTest, AZombieIsDead) {
   PidFile(path()).RemoveStale();
   EXPECT_FALSE(std::filesystem::exists(path()));
   ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(PidFileTest, WhatHoldsNoNumberIsReplacedAfterTheWait) {
+  for (std::string text : {std::string(), std::string("not a number\n"), std::string("12x\n"),
+                           std::string("-1\n"), std::string(4, '\0'), std::to_string(DeadProcess())}) {
+    Write(text);
+    PidFile file(path());
+    file.Claim(seconds(0));
+    EXPECT_EQ(Text(), std::to_string(::getpid()) + "\n") << text;
+  }
+}
+
+TEST_F(PidFileTest, WhatIsWrittenMeanwhileIsNotReplaced) {
+  Write("x");
+  pid_t child = ::fork();
+  while (child == 0) {
+    Write("x");
+    ::usleep(10'000);
+  }
+  PidFile file(path());
+  try {
+    file.Claim(seconds(1));
+    ADD_FAILURE() << "replaced";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("x.pid names no process; remove it"));
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(PidFileTest, AFileThatIsNoPidFileIsLeftAlone) {
+  std::string config = "providers:\n" + std::string(100, '#') + "\n";
+  Write(config);
+  PidFile file(path());
+  try {
+    file.Claim(seconds(0));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.verdict(), Verdict::kConflict);
+    EXPECT_THAT(error.message(), HasSubstr("x.pid names no process; remove it"));
+  }
+  EXPECT_EQ(Text(), config);
+}
+
+TEST_F(PidFileTest, RubbishThatIsLockedIsNotReplaced) {
+  Write("rubbish");
+  int file = ::open(path().c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(file, LOCK_SH), 0);
+  PidFile wanted(path());
+  EXPECT_THROW(wanted.Claim(seconds(0)), Error);
+  EXPECT_EQ(Text(), "rubbish");
+  ::close(file);
 }
 
 TEST_F(PidFileTest, OtherFilesAreLeftAlone) {

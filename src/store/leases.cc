@@ -234,6 +234,7 @@ Task<bool> Leases::HoldNode(LeaseId id, NodeId node, std::string comment,
                             std::optional<std::int64_t> seconds) {
   auto change = [now = tree_.Now(), comment, seconds](Node& record) {
     record.SetState(NodeState::kHold, now);
+    MarkHeld(record);
     record.comment = comment;
     record.hold_expiration = seconds;
     return Change::kWrite;

@@ -324,7 +324,7 @@ TEST_F(StoreTest, FulfillingIsOneWriteInTheRightOrder) {
   LockedNode first = NewNode();
   LockedNode second = NewNode();
   std::vector<std::string> order;
-  w.memory.tree().OnChange([&](const zk::WatchEvent& event) { order.push_back(event.path); });
+  w.memory.tree().OnChange([&](const zk::DataTree::Change& change) { order.push_back(change.event.path); });
   bool is_done = false;
   std::vector<LockedNode*> nodes{&first, &second};
   EXPECT_EQ(Writes([&] { is_done = w.Run(request.Fulfil(nodes, ToState(RequestState::kFulfilled))); }), 1u);
@@ -364,7 +364,7 @@ TEST_F(StoreTest, RequestLocksAreRemovedWithTheirRequest) {
   LockedRequest request = Accepted();
   EXPECT_TRUE(w.Run(request.UpdateAndUnlock(ToState(RequestState::kRequested))));
   std::string directory = "/nodepool/requests-lock/200-0000000000";
-  EXPECT_THAT(w.Run(w.store.requests.Gone({request.id()})), IsEmpty());
+  EXPECT_THAT(w.Run(w.store.requests.Gone({request.id()})), ::testing::IsEmpty());
   w.Run(w.store.requests.Delete(request.id()));
   EXPECT_THAT(w.Run(w.store.requests.Gone({request.id()})), ElementsAre(request.id()));
   w.Put(directory + "/x__lock__0000000009", "");

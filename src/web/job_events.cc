@@ -25,9 +25,12 @@ std::string JsonOf(const launcher::JobDecision& decision) {
 
 // The refusal of a request that may not report jobs; none: it may.
 Task<std::optional<Response>> Refusal(Access& access, const Request& request) {
-  if (!request.is_from_this_host)
+  if (access.IsOfThisHost(request)) {
+    request.prove("this host");
+    co_return std::nullopt;
+  }
+  if (!request.is_from_this_host || access.trusts_this_host())
     co_return ErrorResponse(request, 403, "Events of jobs are taken from this host only.");
-  if (access.IsLocal(request)) co_return std::nullopt;
   std::expected<Caller, Response> caller = co_await access.Identify(request);
   if (!caller) co_return std::move(caller.error());
   if (caller->may(config::Scope::kOperate)) co_return std::nullopt;

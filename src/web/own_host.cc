@@ -1,7 +1,9 @@
 #include "web/own_host.h"
 
+#include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/host_name.hpp>
+#include <optional>
 #include <string_view>
 
 #include "base/text.h"
@@ -9,16 +11,23 @@
 namespace nodepool::web {
 namespace {
 
-// "name", "name:8005", "[::1]:8005"
-std::string NameIn(std::string_view host) {
-  if (host.starts_with('[')) return std::string(host.substr(1, host.find(']') - 1));
-  return Lower(host.substr(0, host.find(':')));
-}
-
 bool IsAddress(const std::string& name) {
   boost::system::error_code failed;
   boost::asio::ip::make_address(name, failed);
   return !failed;
+}
+
+// In lower case; of "name", "name:8005", "[::1]:8005". nullopt: it is none of these.
+std::optional<std::string> NameIn(std::string_view host) {
+  bool is_bracketed = host.starts_with('[');
+  std::size_t end = host.find(is_bracketed ? ']' : ':');
+  if (is_bracketed && end == host.npos) return std::nullopt;
+  std::string name = Lower(is_bracketed ? host.substr(1, end - 1) : host.substr(0, end));
+  std::string_view port = host.substr(std::min(host.size(), is_bracketed ? end + 1 : end));
+  bool is_port =
+      port.empty() || (port.starts_with(':') && port.find_first_not_of("0123456789", 1) == port.npos);
+  if (!is_port || (is_bracketed && !IsAddress(name))) return std::nullopt;
+  return name;
 }
 
 bool IsOwnName(const std::string& name) {
@@ -28,8 +37,10 @@ bool IsOwnName(const std::string& name) {
 }
 
 bool HasOwnHost(const net::HttpRequest& request) {
-  std::string name = NameIn(request.Header("host"));
-  return name.empty() || name == "localhost" || IsAddress(name) || IsOwnName(name);
+  const std::string& host = request.Header("host");
+  if (host.empty()) return true;
+  std::optional<std::string> name = NameIn(host);
+  return name && (*name == "localhost" || IsAddress(*name) || IsOwnName(*name));
 }
 
 }  // namespace

@@ -15,8 +15,10 @@ namespace {
 
 bool IsPattern(std::string_view path) { return path.find("/{") != path.npos; }
 
-bool MayChange(const Request& request, Endpoint::Callers callers) {
-  return callers == Endpoint::Callers::kTokens ? IsOfOwnOrigin(request) : IsForThisHost(request);
+// What needs a token is refused to pages of other sites as a whole, else what changes something.
+bool MayBeOfAnotherSite(const Request& request, const Endpoint& endpoint) {
+  if (endpoint.callers == Endpoint::Callers::kTokens) return !IsOfOwnOrigin(request);
+  return endpoint.method != "GET" && !IsForThisHost(request);
 }
 
 Task<Response> Call(std::function<Response(const Request&)> function, Request request) {
@@ -64,7 +66,7 @@ std::vector<std::string> ParametersIn(std::string_view path, std::string_view pa
   std::vector<std::string> parameters;
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (wanted[i].starts_with('{')) {
-      if (given[i].empty()) return {};
+      if (given[i].empty() || given[i] == "." || given[i] == "..") return {};
       parameters.push_back(std::move(given[i]));
     } else if (given[i] != wanted[i]) {
       return {};
@@ -104,7 +106,7 @@ Task<Response> Router::Answer(Request request) const {
   }
   auto endpoint = methods->find(request.method == "HEAD" ? "GET" : request.method);
   if (endpoint != methods->end()) {
-    if (endpoint->first != "GET" && !MayChange(request, endpoint->second.callers))
+    if (MayBeOfAnotherSite(request, endpoint->second))
       return Ready(ErrorResponse(request, 403, "Web pages of others may change nothing here."));
     return endpoint->second.handler(std::move(request));
   }

@@ -46,7 +46,8 @@ struct Endpoint {
   EndpointDoc doc = {};
   bool takes_any_method = false;  // answered like `method` (operations.md 6.6)
   bool is_open = false;           // to everybody, also where reading needs a token
-  // Who may change something by it. Web pages of other sites may not in either case.
+  // Who may change something by it, or at all where it needs a token. Web pages of other sites may not in
+  // either case.
   enum class Callers {
     kThisHost,  // reached under one of this host's own names
     kTokens,  // the handler asks for a token; the host may have any name, except over the loopback interface
@@ -54,7 +55,7 @@ struct Endpoint {
 };
 
 // What is in the places of a pattern's segments in braces, in their order; empty if the path does not match
-// the pattern. None of them is empty or contains a slash.
+// the pattern. None of them is empty, "." or "..", or contains a slash.
 std::vector<std::string> ParametersIn(std::string_view path, std::string_view pattern);
 // The first of them; empty if there is none.
 std::string ParameterIn(std::string_view path, std::string_view pattern);

@@ -53,6 +53,14 @@ TEST_F(RouterTest, PathsAreExact) {  // operations.md 6
   for (const char* path : {"/", "/a/", "/A", "/b/c"}) EXPECT_EQ(Ask("GET", path).status, 404) << path;
 }
 
+// ACT-12
+TEST_F(RouterTest, DotsAreNoNames) {
+  EXPECT_THAT(ParametersIn("/images/debian.12/build", "/images/{image}/build"), ElementsAre("debian.12"));
+  for (const char* name : {"", ".", ".."})
+    EXPECT_TRUE(ParametersIn(std::string("/images/") + name + "/build", "/images/{image}/build").empty())
+        << name;
+}
+
 TEST_F(RouterTest, AnotherMethodGetsTheListOfMethods) {
   Response response = Ask("DELETE", "/a");
   EXPECT_EQ(response.status, 405);

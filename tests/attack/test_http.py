@@ -1,12 +1,19 @@
 """Hostile clients of the web server, and records that make its answers large."""
 import concurrent.futures
 import contextlib
+import http.client
+import pathlib
+import subprocess
+import sys
 import time
 
 import pytest
 
-from bounds import scaled
+from bounds import scaled, slowness
+from lease_client import LeaseClient, LeaseSite
+from nodepool_helpers import BIN
 from services import wait_for
+from targets import Target
 from web_client import connect, exchange, get
 from web_tls import WebTls
 
@@ -119,6 +126,53 @@ def test_pipelined_requests(site, launcher, measured):
             assert answers(exchange(port, asking("/ready", "Host: x", "Connection: close"))) == 1
     for client in clients:
         client.close()
+
+
+@contextlib.contextmanager
+def deaf_clients(port: int, count: int, networks: int, tls: WebTls | None):
+    words = [pathlib.Path(__file__).with_name("deaf_clients.py"), port, count, networks, *([tls.authority] if tls else [])]
+    child = subprocess.Popen([sys.executable, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    yield
+    child.kill()
+    child.wait()
+    child.stdin.close()
+    child.stdout.close()
+
+
+def share_in_time(ask, rounds: int, limit: float) -> float:
+    """Of the rounds, one each 20 ms at most, in how many `ask` says within so many seconds that it was answered."""
+    good = 0
+    for _ in range(rounds):
+        begin = time.monotonic()
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            good += ask() and time.monotonic() - begin <= limit
+        time.sleep(max(0, begin + 0.02 - time.monotonic()))
+    return good / rounds
+
+
+# HTTP-4
+@pytest.mark.parametrize("networks", [1, 400])
+@pytest.mark.parametrize("has_tls", [False, True], ids=["http", "https"])
+def test_clients_that_read_nothing(site, tmp_path, measured, has_tls, networks):
+    tls = WebTls(tmp_path / "tls", "ec") if has_tls else None
+    leases = LeaseSite(site, **({"tls": tls} if tls else {}))
+    leases.token("ci", "--scope", "request")
+    port = leases.start()
+    target = Target(BIN / "nodepool-launcher", leases.launchers[port], web_port=port, authority=tls and tls.authority)
+    client = LeaseClient([port], leases.texts["ci"], tls and tls.client())
+    lease = client.make(["no-such-label"])
+    limit = 0.25 * slowness(target.program)
+    # The probe's handshakes wait behind those of the clients that come back to the same address.
+    name = f"clients that read nothing, {networks} networks{', TLS' if tls else ''}"
+    with contextlib.ExitStack() as attack, measured(name, target, probe=1000 if tls else 250):
+        attack.enter_context(deaf_clients(port, scaled(400, 1000), networks, tls))
+        stranger = LeaseClient([port], None, tls and tls.client())
+        ready = share_in_time(lambda: stranger.ask("GET", "/ready").status == 200, scaled(100, 500), limit)
+        known = share_in_time(lambda: client.renew(lease).status in (200, 409), scaled(100, 500), limit)
+        print(f"in time: {ready:.1%} of /ready, {known:.1%} of renewals")
+    assert ready >= 0.99
+    assert known >= 0.99
 
 
 AMBIGUOUS = [["Content-Length: 4", "Transfer-Encoding: chunked"], ["Content-Length: 4", "Content-Length: 40"],

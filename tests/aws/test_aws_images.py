@@ -1,6 +1,7 @@
 """Images of the builder in AWS: the three import methods, faults, deletion, leaks."""
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -69,7 +70,9 @@ def test_an_image_is_what_the_file_is_and_carries_its_tags(aws_site, file, metho
     assert record["external_name"].startswith("debian-") and record["format"] == "raw"
     image = images.image(image_id)
     assert image.state == "available"
-    tags = {**upload_tags(images), "made": "True"}
+    attempt = image.tags["nodepool_attempt"]
+    assert re.fullmatch("[0-9a-f]{32}", attempt)
+    tags = {**upload_tags(images), "nodepool_attempt": attempt, "made": "True"}
     assert image.tags == tags and images.owned("snapshot")[image.snapshot]["tags"] == tags
     images.assert_equal(image.snapshot)
     images.await_only(image_id)

@@ -99,7 +99,7 @@ class WickedDriver : public CloudDriver {
         auto label = std::make_shared<driver::LabelConfig>();
         label->name = driver::CheckLabelName(name, entry, "labels", config);
         label->host_key_checking = false;
-        pool->labels[label->name] = std::move(label);
+        pool->Offer(std::move(label));
       }
       result->pools[pool->name] = std::move(pool);
     }

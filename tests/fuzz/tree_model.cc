@@ -7,12 +7,8 @@
 namespace nodepool::zk {
 namespace {
 
-std::string ParentOf(const std::string& path) {
-  return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
-}
-
 bool IsChild(const std::string& path, const std::string& parent) {
-  return path != "/" && ParentOf(path) == parent;
+  return path != "/" && TreeModel::ParentOf(path) == parent;
 }
 
 bool IsBelow(const std::string& path, const std::string& top) {
@@ -23,7 +19,47 @@ bool IsOfServer(const std::string& path) {
   return path == "/" || path == "/zookeeper" || path == "/zookeeper/quota" || path == "/zookeeper/config";
 }
 
+// What everybody may do.
+std::int32_t PermissionsOf(Access access) {
+  switch (access) {
+    case Access::kOpen:
+      return permission::kAll;
+    case Access::kUnreadable:
+      return permission::kAll & ~permission::kRead;
+    case Access::kReadOnly:
+      return permission::kRead;
+    case Access::kPrivate:
+      return 0;
+  }
+  return 0;
+}
+
+Access AccessOf(const CreateOp& op) {
+  for (int access = 0; op.acl != nullptr && access < kAccesses; ++access) {
+    if (ListOf(static_cast<Access>(access)) == *op.acl) return static_cast<Access>(access);
+  }
+  return Access::kOpen;
+}
+
+bool Permits(Access access, std::int32_t wanted, const TreeModel::Client& client) {
+  return client.is_owner || (PermissionsOf(access) & wanted) != 0;
+}
+
 }  // namespace
+
+std::pair<std::string, std::string> OwnerName() { return {"digest", "owner:hash"}; }
+
+Acl ListOf(Access access) {
+  Acl acl;
+  if (PermissionsOf(access) != 0) acl.push_back({PermissionsOf(access), "world", "anyone"});
+  auto [scheme, id] = OwnerName();
+  if (access != Access::kOpen) acl.push_back({permission::kAll, scheme, id});
+  return acl;
+}
+
+std::string TreeModel::ParentOf(const std::string& path) {
+  return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
+}
 
 TreeModel::TreeModel() {
   for (const char* path : {"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"}) znodes_[path];
@@ -39,75 +75,119 @@ bool TreeModel::IsPath(std::string_view path) {
 }
 
 void TreeModel::CloseSession(std::int64_t session) {
-  for (const std::string& path : EphemeralsOf(session)) znodes_.erase(path);
+  for (const std::string& path : EphemeralsOf(session)) Remove(path);
+}
+
+void TreeModel::Note(EventType type, const std::string& path) {
+  changes_.push_back({type, path, znodes_.at(path).access, znodes_.at(ParentOf(path)).access});
+}
+
+void TreeModel::Remove(const std::string& path) {
+  Note(EventType::kDeleted, path);
+  znodes_.erase(path);
 }
 
 void TreeModel::DeleteEmptyContainers() {
   auto is_emptied = [&](const auto& entry) {
     return entry.second.is_container && entry.second.created > 0 && ChildrenOf(entry.first).empty();
   };
-  for (auto found = std::ranges::find_if(znodes_, is_emptied); found != znodes_.end();
-       found = std::ranges::find_if(znodes_, is_emptied)) {
-    znodes_.erase(found);
-  }
+  std::vector<std::string> emptied;
+  do {
+    emptied.clear();
+    for (const auto& entry : znodes_) {
+      if (is_emptied(entry)) emptied.push_back(entry.first);
+    }
+    for (const std::string& path : emptied) Remove(path);
+  } while (!emptied.empty());  // their parents may be
 }
 
-MultiResult TreeModel::Apply(const std::vector<Op>& ops, std::int64_t session) {
+MultiResult TreeModel::Apply(const std::vector<Op>& ops, const Client& client) {
   std::map<std::string, Znode> before = znodes_;
+  std::size_t changes = changes_.size();
   MultiResult result;
   result.results.resize(ops.size());
   for (std::size_t i = 0; i < ops.size(); ++i) {
     OpResult& one = result.results[i];
-    if (const auto* create = std::get_if<CreateOp>(&ops[i])) one.code = Do(*create, session, one.path);
-    if (const auto* set = std::get_if<SetOp>(&ops[i])) one.code = Do(*set);
-    if (const auto* remove = std::get_if<DeleteOp>(&ops[i])) one.code = Do(*remove);
-    if (const auto* check = std::get_if<CheckOp>(&ops[i])) one.code = Do(*check);
+    if (const auto* create = std::get_if<CreateOp>(&ops[i])) one.code = Do(*create, client, one.path);
+    if (const auto* set = std::get_if<SetOp>(&ops[i])) one.code = Do(*set, client);
+    if (const auto* remove = std::get_if<DeleteOp>(&ops[i])) one.code = Do(*remove, client);
+    if (const auto* check = std::get_if<CheckOp>(&ops[i])) one.code = Do(*check, client);
     if (one.code == Code::kOk) continue;
     result.failed = static_cast<int>(i);
     znodes_ = std::move(before);
+    changes_.resize(changes);
     return result;
   }
   return result;
 }
 
-Code TreeModel::Do(const CreateOp& op, std::int64_t session, std::string& path) {
+Code TreeModel::Do(const CreateOp& op, const Client& client, std::string& path) {
   bool is_sequential =
       op.mode == CreateMode::kPersistentSequential || op.mode == CreateMode::kEphemeralSequential;
   bool is_ephemeral = op.mode == CreateMode::kEphemeral || op.mode == CreateMode::kEphemeralSequential;
   if (!op.path.starts_with('/')) return Code::kBadArguments;
   auto parent = znodes_.find(ParentOf(op.path));
   if (parent == znodes_.end()) return Code::kNoNode;
+  if (!Permits(parent->second.access, permission::kCreate, client)) return Code::kNoAuth;
   path = is_sequential ? op.path + fmt::format("{:010}", parent->second.created) : op.path;
   if (!IsPath(path)) return Code::kBadArguments;
   if (znodes_.contains(path)) return Code::kNodeExists;
   if (parent->second.owner != 0) return Code::kNoChildrenForEphemerals;
   ++parent->second.created;
-  znodes_[path] = {op.data, 0, 0, is_ephemeral ? session : 0, op.mode == CreateMode::kContainer};
+  std::int64_t owner = is_ephemeral ? client.session : 0;
+  znodes_[path] = {op.data, 0, 0, owner, op.mode == CreateMode::kContainer, AccessOf(op)};
+  Note(EventType::kCreated, path);
   return Code::kOk;
 }
 
-Code TreeModel::Do(const CheckOp& op) const {
-  if (!IsPath(op.path)) return Code::kBadArguments;
-  auto found = znodes_.find(op.path);
+// Whether the client may do what is `wanted` with the znode, if it has that version.
+Code TreeModel::Find(const std::string& path, std::int32_t wanted, std::int32_t version,
+                     const Client& client) const {
+  if (!IsPath(path)) return Code::kBadArguments;
+  auto found = znodes_.find(path);
   if (found == znodes_.end()) return Code::kNoNode;
-  return op.version == -1 || op.version == found->second.version ? Code::kOk : Code::kBadVersion;
+  if (!Permits(found->second.access, wanted, client)) return Code::kNoAuth;
+  std::int32_t now = wanted == permission::kAdmin ? found->second.access_version : found->second.version;
+  return version == -1 || version == now ? Code::kOk : Code::kBadVersion;
 }
 
-Code TreeModel::Do(const SetOp& op) {
-  Code code = Do(CheckOp{op.path, op.version});
+bool TreeModel::MayRead(const std::string& path, const Client& client) const {
+  return Permits(znodes_.at(path).access, permission::kRead, client);
+}
+
+Code TreeModel::SetAccess(const std::string& path, Access access, std::int32_t version,
+                          const Client& client) {
+  Code code = Find(path, permission::kAdmin, version, client);
+  if (code != Code::kOk) return code;
+  znodes_.at(path).access = access;
+  ++znodes_.at(path).access_version;
+  return code;
+}
+
+Code TreeModel::Do(const CheckOp& op, const Client& client) const {
+  return Find(op.path, permission::kRead, op.version, client);
+}
+
+Code TreeModel::Do(const SetOp& op, const Client& client) {
+  Code code = Find(op.path, permission::kWrite, op.version, client);
   if (code != Code::kOk) return code;
   Znode& znode = znodes_.at(op.path);
   znode.data = op.data;
   ++znode.version;
+  Note(EventType::kDataChanged, op.path);
   return code;
 }
 
-Code TreeModel::Do(const DeleteOp& op) {
-  if (IsOfServer(op.path)) return Code::kBadArguments;
-  Code code = Do(CheckOp{op.path, op.version});
+Code TreeModel::Do(const DeleteOp& op, const Client& client) {
+  if (!IsPath(op.path) || IsOfServer(op.path)) return Code::kBadArguments;
+  auto parent = znodes_.find(ParentOf(op.path));
+  if (parent == znodes_.end()) return Code::kNoNode;
+  if (!Permits(parent->second.access, permission::kDelete, client)) return Code::kNoAuth;
+  Code code =
+      Find(op.path, permission::kAll, op.version, TreeModel::Client{0, true});  // the parent's list counts
   if (code != Code::kOk) return code;
   if (!ChildrenOf(op.path).empty()) return Code::kNotEmpty;
-  znodes_.erase(op.path);
+  Remove(op.path);
   return code;
 }
 
@@ -118,6 +198,7 @@ Stat TreeModel::StatOf(const std::string& path) const {
   stat.num_children = static_cast<std::int32_t>(ChildrenOf(path).size());
   stat.cversion = 2 * znode.created - stat.num_children;  // creations and deletions
   stat.ephemeral_owner = znode.owner;
+  stat.aversion = znode.access_version;
   stat.data_length = static_cast<std::int32_t>(znode.data.size());
   return stat;
 }

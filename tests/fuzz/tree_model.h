@@ -4,16 +4,37 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "zk/tree/acl.h"
 #include "zk/types.h"
 
 // What a ZooKeeper server has to answer, as simply as it can be said: a map from paths to znodes, which a
-// transaction copies. Access lists and watches are left out.
+// transaction copies. Watches are in watch_model.h.
 namespace nodepool::zk {
+
+// The access lists that are tried; the owner may do everything.
+enum class Access { kOpen, kUnreadable, kReadOnly, kPrivate };
+constexpr int kAccesses = 4;
+Acl ListOf(Access access);
+// The owner's name in them.
+std::pair<std::string, std::string> OwnerName();
 
 class TreeModel {
  public:
+  struct Client {
+    std::int64_t session = 0;
+    bool is_owner = false;
+  };
+  // Of a znode: created, deleted or changed, in the order in which it happened.
+  struct Change {
+    EventType type;
+    std::string path;
+    Access access;         // of the znode
+    Access parent_access;  // of its parent at that moment
+  };
+
   TreeModel();
 
   // Deletes its ephemeral znodes.
@@ -22,7 +43,11 @@ class TreeModel {
 
   // All operations or none, as DataTree::Multi. Only the code and the created path of a result are set;
   // kBadArguments stands for any refusal of a malformed path.
-  MultiResult Apply(const std::vector<Op>& ops, std::int64_t session);
+  MultiResult Apply(const std::vector<Op>& ops, const Client& client);
+  Code SetAccess(const std::string& path, Access access, std::int32_t version, const Client& client);
+  bool MayRead(const std::string& path, const Client& client) const;
+  // Since the last call.
+  std::vector<Change> TakeChanges() { return std::exchange(changes_, {}); }
 
   bool Has(const std::string& path) const { return znodes_.contains(path); }
   const std::string& DataOf(const std::string& path) const { return znodes_.at(path).data; }
@@ -34,6 +59,7 @@ class TreeModel {
   std::vector<std::string> EphemeralsOf(std::int64_t session, const std::string& prefix = "/") const;
   std::vector<std::string> Paths() const;
 
+  static std::string ParentOf(const std::string& path);
   static bool IsPath(std::string_view path);
 
  private:
@@ -43,14 +69,20 @@ class TreeModel {
     std::int32_t created = 0;  // children ever created
     std::int64_t owner = 0;    // 0: it is not ephemeral
     bool is_container = false;
+    Access access = Access::kOpen;
+    std::int32_t access_version = 0;
   };
 
-  Code Do(const CreateOp& op, std::int64_t session, std::string& path);
-  Code Do(const SetOp& op);
-  Code Do(const DeleteOp& op);
-  Code Do(const CheckOp& op) const;
+  Code Do(const CreateOp& op, const Client& client, std::string& path);
+  Code Do(const SetOp& op, const Client& client);
+  Code Do(const DeleteOp& op, const Client& client);
+  Code Do(const CheckOp& op, const Client& client) const;
+  Code Find(const std::string& path, std::int32_t wanted, std::int32_t version, const Client& client) const;
+  void Remove(const std::string& path);
+  void Note(EventType type, const std::string& path);
 
   std::map<std::string, Znode> znodes_;
+  std::vector<Change> changes_;
 };
 
 }  // namespace nodepool::zk

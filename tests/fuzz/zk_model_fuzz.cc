@@ -1,5 +1,5 @@
-// Sessions' requests, selected by the input, to the embedded server and to a model of its tree: both
-// give the same answers, also after restarts.
+// Sessions' requests, selected by the input, to the embedded server and to a model of its tree and watches:
+// both give the same answers and events, also after restarts.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <array>
@@ -18,6 +18,10 @@ std::string PickPath(FuzzedDataProvider& in, const TreeModel& model) {
   return present[in.ConsumeIntegralInRange<std::size_t>(0, present.size() - 1)];
 }
 
+Access PickAccess(FuzzedDataProvider& in) {
+  return static_cast<Access>(in.ConsumeIntegralInRange(0, kAccesses - 1));
+}
+
 Op PickOp(FuzzedDataProvider& in, const TreeModel& model) {
   std::string path = PickPath(in, model);
   std::int32_t version = in.ConsumeIntegralInRange(-1, 2);
@@ -31,14 +35,27 @@ Op PickOp(FuzzedDataProvider& in, const TreeModel& model) {
     default: {
       auto mode = static_cast<CreateMode>(in.ConsumeIntegralInRange(0, 4));
       if (in.ConsumeBool()) path += path == "/" ? "f" : "/f";
-      return CreateOp{path, in.ConsumeRandomLengthString(8), mode};
+      std::string content = in.ConsumeRandomLengthString(8);
+      return CreateOp{path, content, mode, std::make_shared<const Acl>(ListOf(PickAccess(in)))};
     }
   }
 }
 
+// A znode and all that is below it, as a client removes a record with its lock; and perhaps made anew.
+std::vector<Op> PickRemoval(FuzzedDataProvider& in, const TreeModel& model) {
+  std::vector<std::string> present = model.Paths();
+  std::string top = PickPath(in, model);
+  std::vector<Op> ops;
+  for (auto path = present.rbegin(); path != present.rend(); ++path) {
+    if (*path == top || path->starts_with(top + "/")) ops.push_back(DeleteOp{*path});
+  }
+  if (in.ConsumeBool()) ops.push_back(CreateOp{top, "", CreateMode::kPersistent});
+  return ops;
+}
+
 void Turn(FuzzedDataProvider& in, CheckedServer& server) {
   auto session = in.ConsumeIntegralInRange<std::int64_t>(1, CheckedServer::kSessions);
-  switch (in.ConsumeIntegralInRange(0, 9)) {
+  switch (in.ConsumeIntegralInRange(0, 13)) {
     case 0:
       return server.Restart();
     case 1:
@@ -46,7 +63,7 @@ void Turn(FuzzedDataProvider& in, CheckedServer& server) {
     case 2:
       return server.DeleteEmptyContainers();
     case 3:
-      return server.Read(session, PickPath(in, server.model()));
+      return server.Read(session, PickPath(in, server.model()), in.ConsumeBool());
     case 4:
     case 5: {
       std::vector<Op> ops;
@@ -55,6 +72,16 @@ void Turn(FuzzedDataProvider& in, CheckedServer& server) {
       }
       return server.Transact(session, ops);
     }
+    case 6:
+      return server.AddWatch(session, PickPath(in, server.model()),
+                             in.ConsumeBool() ? WatchMode::kPersistent : WatchMode::kPersistentRecursive);
+    case 7:
+      return server.RemoveWatches(session, PickPath(in, server.model()), in.ConsumeIntegralInRange(1, 3));
+    case 8:
+      return server.Transact(session, PickRemoval(in, server.model()));
+    case 9:
+      return server.SetAccess(session, PickPath(in, server.model()), PickAccess(in),
+                              in.ConsumeIntegralInRange(-1, 1));
     default:
       return server.Write(session, PickOp(in, server.model()));
   }

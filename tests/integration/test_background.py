@@ -112,6 +112,13 @@ def test_it_does_not_run_twice(daemon):
 
 
 # operations.2.2
+def test_a_pid_file_without_a_number_is_taken_over(daemon):
+    daemon.pid_file.write_text("")
+    assert daemon.start().returncode == 0
+    daemon.end(signal.SIGINT)
+
+
+# operations.2.2
 def test_a_lock_on_its_pid_file_is_not_waited_for_for_ever(daemon):
     daemon.pid_file.write_text("99999999999\n")
     with open(daemon.pid_file) as file:

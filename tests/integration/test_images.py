@@ -40,6 +40,7 @@ def test_built_uploaded_booted(images):
     upload = images.uploads()[(build, number)]
     assert (number, upload["format"], upload["username"]) == ("0000000001", "qcow2", "zuul")
     cloud_image = images.cloud_images()[upload["external_id"]]
+    assert re.fullmatch("[0-9a-f]{32}", cloud_image["metadata"].pop("nodepool_attempt"))
     assert cloud_image["metadata"] == {"os": "debian", "arch": "amd64", "nodepool_build_id": build,
                                        "nodepool_upload_id": number, "nodepool_provider_name": "fake-cloud"}
     assert re.fullmatch(r"debian-\d{10}", cloud_image["name"]) and upload["external_name"] == cloud_image["name"]
@@ -188,6 +189,7 @@ def test_a_failing_build_is_held_off_until_the_configuration_is_mended(images): 
     ({"dib_cmd": "no-such-command"}, "there is no program no-such-command"),
     ({"dib_cmd": "'unclosed"}, "a quote is not closed"),
     ({"env": {"SKIP_FORMAT": "qcow2"}}, "it made no qcow2 file"),
+    ({"env": {"SIZE": "0"}}, "its qcow2 file is empty"),
     ({"env": {"PAUSE_FILE": "pause"}, "build_timeout": 1}, "took longer than build-timeout"),
 ])
 def test_builds_that_come_to_nothing(images, settings, told):

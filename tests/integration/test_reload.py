@@ -129,3 +129,35 @@ def test_another_server_list_is_followed_in_the_same_session(private_site):
     private_site.zookeeper.restart()
     wait_for(lambda: tree.zk.connected, "our client is back")
     tree.wait_request(tree.add_request(["small"]), "fulfilled", 60)
+
+
+def test_labels_keep_their_needs_and_faults_over_reloads_that_change_other_things(site):
+    """A reload makes every label anew, at the address of any other."""
+    provider = fake_provider(labels=("small", "huge", "broken"), **{"max-cores": 4}, simulation={
+        "flavors": [{"name": "One Core", "vcpus": 1, "ram": 512}, {"name": "Eight Cores", "vcpus": 8, "ram": 512}]})
+    for label, flavor in zip(provider["pools"][0]["labels"], ("One Core", "Eight Cores", "No Such Flavor")):
+        label["flavor-name"] = flavor
+    settings = {"labels": labels("small", "huge", "broken"), "providers": [provider]}
+    launcher = site.launcher(site.config(**settings))
+    tree = site.tree()
+    wait_for(lambda: supported_labels(tree) == ["broken", "huge", "small"], "the pool is announced")
+
+    def answers():
+        requests = {label: tree.add_request([label]) for label in ("small", "huge", "broken")}
+
+        def states():
+            return {label: tree.request(request)["state"] for label, request in requests.items()}
+
+        wait_for(lambda: set(states().values()) <= {"fulfilled", "failed"}, "all are decided")
+        decided = states()
+        for label, request in requests.items():
+            if decided[label] == "fulfilled":
+                tree.give_back(tree.use(request))
+        return decided
+
+    right = {"small": "fulfilled", "huge": "failed", "broken": "failed"}
+    assert answers() == right
+    for reload in range(1, 13):
+        site.config(max_hold_age=1000 + reload, **settings)
+        wait_for(lambda: launcher.output().count("was read again") == reload, "the file is read again")
+        assert answers() == right, f"after reload {reload}"

@@ -1,5 +1,6 @@
 """Servers and launchers that stop, hang and die (coordination.md 2.5, 13, 17.39)."""
 import collections
+import shutil
 
 import pytest
 
@@ -50,6 +51,41 @@ def test_zookeeper_hangs_for_a_while(private_site):
     wait_for(lambda: not tree.zk.connected, "the connection is noticed as dead", 120)
     private_site.zookeeper.process.resume()
     wait_for(lambda: tree.zk.connected, "our client is back", 60)
+    request = tree.add_request(["small"], ephemeral=False)
+    wait_all_fulfilled(tree, [request])
+    assert launcher.is_running()
+
+
+def fill_history(site, transactions: int):
+    """So many writes that a server without them is behind for longer than the test takes."""
+    tree = site.tree()
+    tree.zk.create("/history")
+    for write in [tree.zk.set_async("/history", str(number).encode()) for number in range(transactions)]:
+        write.get(60)
+
+
+# coordination.md 2.5
+def test_zookeeper_that_has_lost_its_data_gets_a_new_session(private_site):
+    """It refuses the session of a launcher that has read more, and would do so until it has had as many transactions."""
+    server = private_site.zookeeper
+    launcher = private_site.launcher(private_site.config(providers=[roomy()], **{"zookeeper-timeout": 2.0}))
+    fill_history(private_site, 2000)
+    seen = private_site.tree()
+    before = seen.add_request(["small"], ephemeral=False)
+    wait_all_fulfilled(seen, [before])
+    # kazoo would ask for its sessions for ever, and each new session of a client is a transaction.
+    for tree in private_site.trees:
+        tree.close()
+    server.stop()
+    shutil.rmtree(server.folder / "data", ignore_errors=True)
+    for file in server.folder.glob("state.sqlite*"):
+        file.unlink()
+    (server.folder / "data").mkdir(exist_ok=True)
+    server.start()
+    wait_for(lambda: "its locks and ephemeral znodes are gone" in launcher.output(), "the session is lost", 60)
+    wait_for(lambda: launcher.output().count("Connected to ZooKeeper at") == 2, "a new one has begun", 30)
+    tree = private_site.tree()
+    assert tree.request(before) is None
     request = tree.add_request(["small"], ephemeral=False)
     wait_all_fulfilled(tree, [request])
     assert launcher.is_running()

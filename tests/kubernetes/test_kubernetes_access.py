@@ -71,7 +71,7 @@ def test_the_servers_certificate_is_replaced(kubernetes_site):
         assert (pki / "server.crt").read_bytes() != before["server.crt"]
     finally:
         cluster.up()
-    assert cluster.namespaces() == [f"main-{held[0][0]}"]
+    assert cluster.namespaces() == [tree.node(held[0][0])["external_id"]]
     kubernetes_site.give_back(tree, held, 120)
     lives(kubernetes_site, tree)
     assert launcher.is_running()

@@ -111,7 +111,7 @@ def test_a_namespace_that_is_held(kubernetes_site):
     cluster, tree = kubernetes_site.cluster, kubernetes_site.tree()
     launcher = kubernetes_site.launcher()
     held = tree.use(tree.add_request(["empty"]))
-    name = f"main-{held[0][0]}"
+    name = tree.node(held[0][0])["external_id"]
     cluster.kubectl("create", "configmap", "held", "-n", name)
     cluster.kubectl("patch", "configmap", "held", "-n", name, "--type=merge",
                     "-p", '{"metadata": {"finalizers": ["example.com/held"]}}')
@@ -153,6 +153,6 @@ def test_a_free_node_whose_pod_was_evicted_is_replaced(kubernetes_site):
         return [node_id for node_id, node in tree.nodes().items() if node["state"] == "ready"]
 
     first, = wait_for(ready, "a node is ready", 60)
-    cluster.control("POST", "/kill", {"namespace": f"main-{first}", "phase": "Failed", "reason": "Evicted"})
+    cluster.control("POST", "/kill", {"namespace": f"main-{first}-*", "phase": "Failed", "reason": "Evicted"})
     tree.wait_node_gone(first, 60)
     wait_for(lambda: ready() and first not in ready(), "another one is ready", 60)

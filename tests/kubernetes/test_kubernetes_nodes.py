@@ -1,5 +1,6 @@
 """Nodes of the driver kubernetes in a real cluster, from the request to the end of the namespace."""
 import json
+import re
 import time
 
 import pytest
@@ -12,10 +13,11 @@ def test_a_pod_lives_and_dies(kubernetes_site):
     launcher = kubernetes_site.start(kubernetes_site.provider({"node-attributes": {"zone": "here"}}))
     held = tree.use(tree.add_request(["pod-small"]))
     node = tree.node(held[0][0])
-    name = f"main-{held[0][0]}"
+    name = node["external_id"]
+    assert re.fullmatch(f"main-{held[0][0]}-[0-9a-f]{{8}}", name)
     assert cluster.namespaces() == [name]
     assert cluster.pods(name) == ["pod-small"]
-    assert node["external_id"] == name and node["interface_ip"] == "pod-small"
+    assert node["connection_port"]["namespace"] == name and node["interface_ip"] == "pod-small"
     assert node["host_id"].startswith("node-") and node["cloud"] == "kubernetes"
     assert node["connection_type"] == "kubectl" and node["host_keys"] == []
     assert node["attributes"] == {"zone": "here"}
@@ -187,7 +189,8 @@ def test_leaks_are_deleted(kubernetes_site):
     cluster.kubectl("create", "namespace", "main-5")
     kubernetes_site.launcher()
     held = tree.use(tree.add_request(["empty"]))
-    wait_for(lambda: cluster.namespaces() == [f"main-{held[0][0]}"], "the leaked namespace is gone", 30)
+    own = tree.node(held[0][0])["external_id"]
+    wait_for(lambda: cluster.namespaces() == [own], "the leaked namespace is gone", 30)
     assert cluster.namespaces("another") == ["main-0000009992"]
     kubernetes_site.give_back(tree, held)
     cluster.kubectl("delete", "namespace", "main-5")

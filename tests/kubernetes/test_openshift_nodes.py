@@ -62,7 +62,8 @@ def test_pods_in_the_pools_projects(kubernetes_site):
     nodes = {node_id: tree.node(node_id) for node_id, _ in held}
     assert sorted(node["pool"] for node in nodes.values()) == ["pool-a", "pool-a-b"], "max-pods counts (K8S-6)"
     for node_id, node in nodes.items():
-        pod = f"pod-small-{node_id}"
+        pod = node["connection_port"]["pod"]
+        assert pod.startswith(f"pod-small-{node_id}-")
         assert node["external_id"] == f"{node['pool']}-{pod}" and node["interface_ip"] == pod
         assert node["host_id"].startswith("node-") and node["connection_type"] == "kubectl"
         assert pod in cluster.pods(node["pool"])

@@ -1,6 +1,7 @@
 """Images in a real glance: built, uploaded, booted from and removed."""
 import hashlib
 import os
+import re
 import shutil
 import signal
 
@@ -40,6 +41,7 @@ def assert_is_in_the_cloud(images, build, number):
     assert found.hash_value == hashlib.new(found.hash_algo, content).hexdigest()
     assert found.name == upload["external_name"] and found.visibility == "private"
     marks = {key: found.properties[key] for key in found.properties if key.startswith("nodepool_")}
+    assert re.fullmatch("[0-9a-f]{32}", marks.pop("nodepool_attempt"))
     assert marks == {"nodepool_build_id": build, "nodepool_upload_id": number, "nodepool_provider_name": "real"}
     return found
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from kazoo.client import KazooClient, KazooState
-from kazoo.exceptions import NoAuthError
+from kazoo.exceptions import NoAuthError, NoNodeError
 from kazoo.recipe.cache import TreeCache, TreeEvent
 from kazoo.security import make_digest_acl
 
@@ -101,6 +101,55 @@ def test_watchers(connect):
     wait_for(lambda: children[-1] == ["b"], "the deletion is told")
 
 
+def test_watches_on_what_a_transaction_removes(connect):
+    """As a scheduler watches nodes and their locks while a launcher removes them, a few at a time."""
+    client, other = connect(), connect()
+    told = {}
+    nodes = [f"/nodes/{number}" for number in range(10)]
+    for node in nodes:
+        other.create(f"{node}/lock/contender", makepath=True)
+        for path in (node, f"{node}/lock"):
+            client.get_children(path, watch=lambda event: told.setdefault(event.path, []).append(event.type))
+        client.exists(f"{node}/lock/contender", watch=lambda event: told.setdefault(event.path, []).append(event.type))
+    for node in nodes:
+        transaction = other.transaction()
+        for path in (f"{node}/lock/contender", f"{node}/lock", node):
+            transaction.delete(path)
+        assert transaction.commit() == [True] * 3
+    client.sync("/nodes")
+    wait_for(lambda: len(told) == 3 * len(nodes), "all is told")
+    for node in nodes:
+        # The change of the children comes first, and one event ends a watch.
+        assert told == {**told, node: ["CHILD"], f"{node}/lock": ["CHILD"], f"{node}/lock/contender": ["DELETED"]}
+    assert client.get_children("/nodes") == []
+
+
+def test_a_lock_whose_record_is_removed_with_it(connect):
+    owner, waiting = connect(), connect()
+    held, wanted = owner.Lock("/record/lock"), waiting.Lock("/record/lock")
+    assert held.acquire(timeout=5)
+    ended = []
+
+    def wait():
+        try:
+            ended.append(wanted.acquire(timeout=10))
+        except NoNodeError as error:
+            ended.append(error)
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    wait_for(lambda: len(owner.get_children("/record/lock")) == 2, "the second contender is in line")
+    transaction = owner.transaction()
+    for name in sorted(owner.get_children("/record/lock")):
+        transaction.delete(f"/record/lock/{name}")
+    transaction.delete("/record/lock")
+    transaction.delete("/record")
+    assert transaction.commit() == [True] * 4
+    waiter.join(15)
+    # The one that waits was told: it did not wait for its time-out.
+    assert len(ended) == 1 and isinstance(ended[0], NoNodeError) and owner.exists("/record") is None
+
+
 def test_tree_cache(connect):
     client, other = connect(), connect()
     cache = TreeCache(client, "/tree")
@@ -113,6 +162,14 @@ def test_tree_cache(connect):
     assert cache.get_data("/tree/a/b").data == b"deep"
     other.delete("/tree", recursive=True)
     wait_for(lambda: cache.get_data("/tree/a") is None, "it is gone")
+    other.create("/tree/b/c", makepath=True)
+    wait_for(lambda: cache.get_data("/tree/b/c") is not None, "it is followed when it is created again")
+    transaction = other.transaction()
+    for path in ("/tree/b/c", "/tree/b", "/tree"):
+        transaction.delete(path)
+    transaction.create("/tree", b"anew")
+    assert transaction.commit()[-1] == "/tree"
+    wait_for(lambda: cache.get_data("/tree/b") is None and cache.get_data("/tree").data == b"anew", "it was made anew")
     cache.close()
 
 
@@ -128,6 +185,10 @@ def test_queue_counter_semaphore_party(connect):
     assert counters[0].value == 4
     with client.Semaphore("/semaphore", max_leases=1):
         assert not other.Semaphore("/semaphore", max_leases=1).acquire(blocking=False)
+    locking = client.LockingQueue("/locking")
+    locking.put_all([b"first", b"second"])
+    assert locking.get(5) == b"first" and locking.consume()
+    assert other.LockingQueue("/locking").get(5) == b"second"
     party = client.Party("/party", "me")
     party.join()
     assert list(other.Party("/party", "you")) == ["me"]

@@ -10,14 +10,14 @@ from services import EmbeddedZooKeeper, ZooKeeper
 from zk_raw import Closed, RawClient
 
 OPERATIONS = 40
-# A client sets one kind of watches on a path only, since Apache 3.8 keeps one for each path: persistent
-# ones on the first of these, recursive ones on the second, one-shot ones on the others.
-WATCHED = ["a", "b"]
-ONCE = ["a/c", "a/d", "a/c/e", "b/x"]
-NAMES = WATCHED + ONCE
+NAMES = ["a", "b", "a/c", "a/d", "a/c/e", "b/x"]
+# What a transaction makes, removes, or makes anew, from the top: clients give up a record, its lock and its contenders so.
+CHAINS = [["a", "a/c", "a/c/e"], ["a", "a/d"], ["b", "b/x"]]
 SECRET = raw.digest_id("user", "word")
-ACCESS = [raw.OPEN_ACL, raw.OPEN_ACL, raw.OPEN_ACL, raw.OPEN_ACL, [(31, "auth", "")], [(31, "digest", SECRET)],
-          [(1, "world", "anyone"), (30, "digest", SECRET)], [(31, "nonsense", "x")], []]
+# Everybody may change it, and only the user read it.
+UNREADABLE = [(30, "world", "anyone"), (31, "digest", SECRET)]
+ACCESS = [raw.OPEN_ACL, raw.OPEN_ACL, raw.OPEN_ACL, raw.OPEN_ACL, UNREADABLE, UNREADABLE, [(31, "auth", "")],
+          [(31, "digest", SECRET)], [(1, "world", "anyone"), (30, "digest", SECRET)], [(31, "nonsense", "x")], []]
 
 
 class Player:
@@ -130,15 +130,18 @@ class Player:
 def steps(seed: int, root: str) -> list:
     """What is done: the same for both servers."""
     dice = random.Random(seed)
+    # A client sets one kind of watches on a path only, since Apache 3.8 keeps one for each path.
+    kinds = {name: dice.choice(["persistent", "recursive", "once", "once"]) for name in NAMES}
+    of_kind = lambda kind: [name for name in NAMES if kinds[name] == kind] or ["nothing"]  # noqa: E731
     path = lambda: f"{root}/{dice.choice(NAMES)}"  # noqa: E731
     version = lambda: raw.integer(dice.choice([-1, -1, 0, 1, 2]))  # noqa: E731
 
     def read(op):
         name = dice.choice(NAMES)
-        return op, raw.text(f"{root}/{name}") + (b"\0" if name in WATCHED else dice.choice([b"\0", b"\1"]))
+        return op, raw.text(f"{root}/{name}") + (dice.choice([b"\0", b"\1"]) if kinds[name] == "once" else b"\0")
 
-    def watched(names):
-        return raw.text(f"{root}/{dice.choice(names)}")
+    def watched(kind):
+        return raw.text(f"{root}/{dice.choice(of_kind(kind))}")
 
     def creation():
         op = dice.choice([raw.CREATE, raw.CREATE, raw.CREATE2, raw.CONTAINER])
@@ -151,26 +154,41 @@ def steps(seed: int, root: str) -> list:
             creation, creation, lambda: (raw.SET, raw.text(path()) + raw.text(b"x" * dice.randrange(5)) + version()),
             lambda: (raw.DELETE, raw.text(path()) + version())])()
 
+    def removal(names):
+        return [(raw.DELETE, raw.text(f"{root}/{name}") + raw.integer(-1)) for name in reversed(names)]
+
+    def making(names):
+        return [(raw.CREATE, raw.create(f"{root}/{name}", b"made", 0, dice.choice(ACCESS[:6]))) for name in names]
+
+    def chain():
+        names = dice.choice(CHAINS)
+        names = names[dice.randrange(len(names)):]
+        change = (raw.SET, raw.text(f"{root}/{names[-1]}") + raw.text(b"changed") + raw.integer(-1))
+        return raw.MULTI, raw.multi(dice.choice([
+            making(names), making(names) + [change], removal(names), removal(names), [change] + removal(names),
+            removal(names) + making(names), making(names) + removal(names)]))
+
     def transaction():
-        kinds = [creation, write, write, lambda: (raw.CHECK, raw.text(path()) + version())]
-        return raw.MULTI, raw.multi([dice.choice(kinds)() for _ in range(dice.randrange(1, 5))])
+        parts = [creation, write, write, lambda: (raw.CHECK, raw.text(path()) + version())]
+        return raw.MULTI, raw.multi([dice.choice(parts)() for _ in range(dice.randrange(1, 5))])
 
     def ask():
         return dice.choice([
-            write, write, write, write, transaction,
+            write, write, write, write, transaction, chain, chain, chain,
             lambda: read(dice.choice([raw.GET, raw.EXISTS, raw.CHILDREN, raw.CHILDREN2])),
             lambda: read(dice.choice([raw.GET, raw.EXISTS, raw.CHILDREN, raw.CHILDREN2])),
+            lambda: read(dice.choice([raw.CHILDREN, raw.CHILDREN2])),
             lambda: (raw.GET_ACL, raw.text(path())),
             lambda: (raw.SET_ACL, raw.text(path()) + raw.acl(dice.choice(ACCESS)) + version()),
             lambda: (raw.SYNC, raw.text(path())),
             lambda: (raw.EPHEMERALS, raw.text(root)),
             lambda: (raw.COUNT, raw.text(root)),
-            lambda: (raw.ADD_WATCH, watched(WATCHED[:1]) + raw.integer(0)),
-            lambda: (raw.ADD_WATCH, watched(WATCHED[1:]) + raw.integer(1)),
+            lambda: (raw.ADD_WATCH, watched("persistent") + raw.integer(0)),
+            lambda: (raw.ADD_WATCH, watched("recursive") + raw.integer(1)),
             lambda: (raw.MULTI_READ, raw.multi([(dice.choice([raw.GET, raw.CHILDREN]), raw.text(path()) + b"\0")
                                                 for _ in range(3)])),
-            lambda: (raw.REMOVE_WATCHES, watched(WATCHED) + raw.integer(3)),
-            lambda: (raw.REMOVE_WATCHES, watched(ONCE) + raw.integer(dice.randrange(1, 4))),
+            lambda: (raw.REMOVE_WATCHES, watched(dice.choice(["persistent", "recursive"])) + raw.integer(3)),
+            lambda: (raw.REMOVE_WATCHES, watched("once") + raw.integer(dice.randrange(1, 4))),
         ])()
 
     plan = [("ask", 0, raw.CREATE, raw.create(root))]
@@ -183,9 +201,9 @@ def steps(seed: int, root: str) -> list:
             plan.append(("auth", who))
         elif kind == 2:
             # Absent: the other client writes, and nobody reads what this one would hear.
-            plan.append(("away", who, [write() for _ in range(3)],
-                         [[f"/{name}" for name in names if dice.randrange(3) == 0]
-                          for names in [ONCE] * 3 + [WATCHED[:1], WATCHED[1:]]]))
+            plan.append(("away", who, [dice.choice([write, write, chain])() for _ in range(3)],
+                         [[f"/{name}" for name in of_kind(each) if dice.randrange(3) == 0]
+                          for each in ["once"] * 3 + ["persistent", "recursive"]]))
         else:
             plan.append(("ask", who, *ask()))
     return plan

@@ -47,7 +47,7 @@ std::shared_ptr<const Config> ReadConfig(const nodepool::config::ProviderSection
       label->ram = offer.Float("ram");
       label->cloud_image = "file";
       label->host_key_checking = false;  // a file has no SSH server
-      pool->labels[label->name] = std::move(label);
+      pool->Offer(std::move(label));
     }
     result->pools[pool->name] = std::move(pool);
   }

@@ -59,7 +59,7 @@ std::shared_ptr<const Config> ReadConfig(const nodepool::config::ProviderSection
       label->cloud_image = label->root;
       label->connection.username = "zuul";
       label->connection.connection_port = result->port;
-      pool->labels[label->name] = std::move(label);
+      pool->Offer(std::move(label));
     }
     result->pools[pool->name] = std::move(pool);
   }

@@ -38,7 +38,8 @@ std::string ReadBuilderId(const std::string& images_dir, Random& random) {
   if (std::ifstream file(path, std::ios::binary); file) {
     std::ostringstream text;
     text << file.rdbuf();
-    if (!text.str().empty()) return text.str();
+    // Nothing, or zeros, is what a crash of the machine has left of it.
+    if (text.str().find_first_not_of('\0') != std::string::npos) return text.str();
   } else if (errno != ENOENT) {
     Refuse(path);
   }

@@ -221,6 +221,13 @@ Task<> DirectoryFiles::WriteChecksums(std::string path) {
   co_await std::move(write);
 }
 
+Task<ImageCheck> DirectoryFiles::CheckImage(std::string path, std::string format) {
+  auto work = [path, format] { return CheckImageFile(path, format); };
+  Task<ImageCheck> read = OnBlockingPool(pool_, std::move(work));
+  ImageCheck check = co_await std::move(read);
+  co_return check;
+}
+
 Task<std::uint64_t> DirectoryFiles::AllocatedSize(std::string path) {
   auto work = [path] {
     struct stat status;

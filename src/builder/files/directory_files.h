@@ -15,6 +15,7 @@ class DirectoryFiles : public LocalFiles {
   Task<> RemoveFormat(std::string directory, store::BuildKey build, std::string format) override;
   Task<Checksums> ReadChecksums(std::string path) override;
   Task<> WriteChecksums(std::string path) override;
+  Task<ImageCheck> CheckImage(std::string path, std::string format) override;
   Task<std::uint64_t> AllocatedSize(std::string path) override;
   Task<std::string> StartLog(std::string directory, store::BuildKey build, int retention) override;
   Task<> AppendToLog(std::string path, std::string text) override;

@@ -170,6 +170,10 @@ TEST_F(DirectoryFilesTest, TheBuildersIdIsMadeOnce) {
   EXPECT_EQ(ReadBuilderId(folder, random), id);
   Put("builder_id.txt", " any thing\n");
   EXPECT_EQ(ReadBuilderId(folder, random), " any thing\n");
+  for (std::string rest : {std::string(), std::string(36, '\0')}) {
+    Put("builder_id.txt", rest);
+    EXPECT_EQ(ReadBuilderId(folder, random).size(), id.size()) << "a crash has left it";
+  }
 }
 
 TEST_F(DirectoryFilesTest, ImagesDirIsMade) {

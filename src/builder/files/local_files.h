@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "async/task.h"
+#include "builder/files/image_check.h"
 #include "store/records.h"
 
 namespace nodepool::builder {
@@ -42,6 +43,7 @@ class LocalFiles {
   virtual Task<Checksums> ReadChecksums(std::string path) = 0;
   // Computes both checksums and writes their files.
   virtual Task<> WriteChecksums(std::string path) = 0;
+  virtual Task<ImageCheck> CheckImage(std::string path, std::string format) = 0;
   // The bytes that the file occupies on disk; images may be sparse.
   virtual Task<std::uint64_t> AllocatedSize(std::string path) = 0;
 

@@ -90,7 +90,7 @@ Task<int> ChangeEach(Context& context, std::vector<std::string> texts, ChangeOne
       context.logger.Error("{}", outcome.error().message());
       status = 1;
     } else if (*outcome) {
-      changed.push_back(*operate::ParseNodeId(text));
+      if (std::optional<NodeId> id = operate::ParseNodeId(text)) changed.push_back(*id);
     } else if (outcome->error().kind == operate::Refusal::Kind::kNotFound) {
       context.out << outcome->error().why << '\n';
     } else {
@@ -129,8 +129,11 @@ void AddHold(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("hold", "keep nodes for inspection");
   OnNodes(*command, invocation, [values](Context& context, std::vector<std::string> ids) {
     operate::HoldOrder order{values->reason, std::nullopt};
-    if (values->time)
-      order.seconds = std::chrono::floor<std::chrono::seconds>(*ParseDuration(*values->time)).count();
+    if (values->time) {
+      Expected<Duration> time = ParseDuration(*values->time);
+      if (!time) throw time.error();
+      order.seconds = std::chrono::floor<std::chrono::seconds>(*time).count();
+    }
     return HoldNodes(context, std::move(ids), std::move(order));
   });
   command->add_option("--reason", values->reason, "comment in the nodes' records")

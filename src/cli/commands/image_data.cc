@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -31,21 +32,42 @@ constexpr int kOwnerOnly = 0600;
   throw Error(Verdict::kFail, fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
-// Writes the whole file or nothing.
-void WriteFile(const std::string& path, const std::string& text) {
-  std::string part = path + ".part";
-  ::unlink(part.c_str());
-  int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly);
-  if (file < 0) Refuse(part);
+// Closes the file; false, with errno, when not all of the text has reached it.
+bool WriteAndClose(int file, const std::string& text, bool is_kept) {
   std::size_t done = 0;
   while (done < text.size()) {
     ssize_t size = ::write(file, text.data() + done, text.size() - done);
     if (size < 0) break;
     done += static_cast<std::size_t>(size);
   }
-  bool is_good = done == text.size() && ::fsync(file) == 0;
-  is_good = ::close(file) == 0 && is_good;
-  if (!is_good || std::rename(part.c_str(), path.c_str()) != 0) Refuse(path);
+  bool is_good = done == text.size() && (!is_kept || ::fsync(file) == 0);
+  int fault = errno;
+  if (::close(file) != 0) return false;
+  errno = fault;
+  return is_good;
+}
+
+// Into a device or a pipe, which nothing may take the place of.
+void WriteInto(const std::string& path, const std::string& text) {
+  int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0 || !WriteAndClose(file, text, false)) Refuse(path);
+}
+
+// Writes the whole file or nothing.
+void WriteFile(const std::string& path, const std::string& text) {
+  struct stat target {};
+  bool is_special = ::stat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode);
+  if (is_special) return WriteInto(path, text);
+  std::string part = path + ".part";
+  ::unlink(part.c_str());
+  int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly);
+  if (file < 0) Refuse(part);
+  bool is_good = WriteAndClose(file, text, true) && std::rename(part.c_str(), path.c_str()) == 0;
+  if (is_good) return;
+  int fault = errno;
+  ::unlink(part.c_str());
+  errno = fault;
+  Refuse(path);
 }
 
 std::map<std::string, std::string> ReadFile(const std::string& path) {

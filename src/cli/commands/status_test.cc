@@ -46,7 +46,7 @@ class StatusTest : public CommandTest {
     label->diskimage = ImageName("deb");
     auto pool = std::make_shared<driver::PoolConfig>();
     pool->name = PoolName("main");
-    pool->labels[label->name] = label;
+    pool->Offer(label);
     auto provider = std::make_shared<driver::ProviderConfig>();
     provider->name = ProviderName("cloud");
     provider->manages_images = true;

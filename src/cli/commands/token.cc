@@ -5,15 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <ostream>
 
-#include "base/encoding.h"
 #include "base/password_hash.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 
 namespace nodepool::cli {
 namespace {
-
-constexpr std::size_t kSecretBytes = 32;
 
 std::string YamlList(const std::vector<std::string>& words) {
   std::vector<std::string> quoted;
@@ -47,9 +44,9 @@ std::string TokenEntry(const TokenOptions& options, const std::string& hash) {
 }
 
 int MakeToken(const TokenOptions& options, std::ostream& out) {
-  std::string secret = Hex(SecretBytes(kSecretBytes));
+  std::string secret = RandomSecret();
   out << fmt::format("The token, which is not shown again:\n\n{}.{}\n\nIts entry in the secure file:\n\n{}",
-                     options.name, secret, TokenEntry(options, HashSecret(secret)))
+                     options.name, secret, TokenEntry(options, HashRandomSecret(secret)))
       << std::flush;
   return 0;
 }

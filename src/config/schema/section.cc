@@ -114,6 +114,7 @@ std::optional<std::int64_t> Section::OptionalInt(std::string_view key) const {
   if (found == nullptr) return std::nullopt;
   std::optional<std::int64_t> number = LenientInt(*found);
   if (!number) throw Fail(key, Describe(setting, *found, "an integer"));
+  CheckBounds(setting, static_cast<double>(*number));
   return number;
 }
 
@@ -123,13 +124,18 @@ std::optional<double> Section::OptionalFloat(std::string_view key) const {
   if (found == nullptr) return std::nullopt;
   std::optional<double> number = LenientFloat(*found);
   if (!number) throw Fail(key, Describe(setting, *found, "a number"));
-  const Schema& schema = setting.schema;
-  for (const Schema& bounded : schema.choices()) {
-    if (bounded.min() && (*number < *bounded.min() || *number > *bounded.max())) {
-      throw Fail(key, fmt::format("expected a number from {} to {}", *bounded.min(), *bounded.max()));
+  CheckBounds(setting, *number);
+  return number;
+}
+
+void Section::CheckBounds(const Setting& setting, double number) const {
+  std::vector<Schema> bounded = setting.schema.choices();
+  bounded.push_back(setting.schema);
+  for (const Schema& schema : bounded) {
+    if (schema.min() && (number < *schema.min() || number > *schema.max())) {
+      throw Fail(setting.key, fmt::format("expected a number from {} to {}", *schema.min(), *schema.max()));
     }
   }
-  return number;
 }
 
 std::optional<bool> Section::OptionalBool(std::string_view key) const {

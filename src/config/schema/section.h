@@ -32,7 +32,7 @@ class Section {
   const Value* Raw(std::string_view key) const;
 
   // The declared default when absent (0, false, "" without one). A missing
-  // required setting is an error.
+  // required setting is an error, and so is a number beyond the declared bounds.
   std::int64_t Int(std::string_view key) const;
   double Float(std::string_view key) const;
   bool Bool(std::string_view key) const;
@@ -59,6 +59,8 @@ class Section {
  private:
   const Setting& Declared(std::string_view key) const;
   const Value* Present(const Setting& setting) const;
+  // Throws if the setting's declaration has bounds and the number is beyond them.
+  void CheckBounds(const Setting& setting, double number) const;
   std::string Describe(const Setting& setting, const Value& value, std::string_view expected) const;
 
   Value value_;

@@ -64,6 +64,8 @@ Task<std::vector<std::optional<std::string>>> Adapter::AvailabilityZones() {
   co_return zones;
 }
 
+Task<> Adapter::LookAgain() { co_return; }
+
 Readiness Adapter::LabelReady(const LabelConfig&) { return Readiness::kReady; }
 
 Task<std::vector<std::string>> Adapter::FindFaults(const ProviderConfig& config) {

@@ -89,7 +89,7 @@ struct Resource {
   std::string plural_metric_name() const { return type + "s"; }
 };
 
-// A cloud's announcement that it will take a machine away.
+// The cloud says that a machine has ended, or that it will take it away.
 struct AnnouncedEnd {
   boost::json::value external_id;
   std::string reason;  // the cloud's words
@@ -100,9 +100,10 @@ struct AnnouncedEnd {
 class LaunchError : public Error {
  public:
   enum class Kind {
-    kCapacity,  // the cloud has no free machine of that size
-    kStatus,    // the machine went into an error state
-    kNetwork,   // no usable address
+    kCapacity,   // the cloud has no free machine of that size
+    kCandidate,  // this candidate is refused for a reason that need not hold for the next
+    kStatus,     // the machine went into an error state
+    kNetwork,    // no usable address
   };
   LaunchError(Kind kind, std::string message) : Error(Verdict::kFail, std::move(message)), kind_(kind) {}
   Kind kind() const { return kind_; }
@@ -138,6 +139,10 @@ struct CreateParameters {
   std::optional<std::string> image_external_id;  // the upload's; none: boot the label's cloud image
   // To be stored with the machine and to come back in ListInstances/ListResources.
   std::map<std::string, std::string> metadata;
+  // 32 hex digits, random and new for each creation. What carries them was made by this one, even if the
+  // cloud's answer was lost; what has only the same name or metadata may be another installation's, or a
+  // former node's, since node ids begin again in a new tree.
+  std::string attempt_mark;
   RequestId request_id;
   NodeRequest request;
   std::optional<std::string> az;  // zone chosen for the request
@@ -156,8 +161,8 @@ class Adapter {
 
   // The kinds of machine that a node of the label may be, with the places for them, the preferred one first;
   // each has a name for operators ("m5.large in us-west-2a"), which is the same in all labels. When a
-  // creation ends with LaunchError(kCapacity), the launch tries the next one, and other launches avoid that
-  // one for a while. Default: empty, there is no choice.
+  // creation ends with LaunchError(kCapacity or kCandidate), the launch tries the next one, and other
+  // launches avoid that one for a while. Default: empty, there is no choice.
   virtual std::vector<std::string> Candidates(const LabelConfig& label, const PoolConfig& pool);
 
   // Deletes the machine and ends when it is gone. An id that no longer exists is
@@ -174,8 +179,8 @@ class Adapter {
   // Called once a minute; two consecutive equal answers count. Default: none. An adapter whose ListInstances
   // lists every existing machine returns NotListed().
   virtual Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids);
-  // Which of `ids` name machines that are still there and that the cloud has announced to take away soon.
-  // Called with MissingMachines; one answer counts. Default: none.
+  // Which of `ids` name machines that the cloud shows as ended or stopped, or has announced to take away
+  // soon. Called with MissingMachines; one answer counts. Default: none.
   virtual Task<std::vector<AnnouncedEnd>> AnnouncedEnds(std::vector<boost::json::value> ids);
   // Set by the framework. An adapter whose cloud announces that it takes machines away, and whose lists show
   // a new machine at once, calls this then: MissingMachines is called at once, and again soon.
@@ -195,6 +200,10 @@ class Adapter {
   // Set by the framework, which asks QuotaForLabel once for each label. Call when it would answer
   // differently.
   std::function<void()> needs_changed = [] {};
+  // Reads again which images, sizes and so on exist of those that labels name and the cloud did not have.
+  // Called before a request is declined for that alone. Default: LabelReady and QuotaForLabel need no such
+  // reading.
+  virtual Task<> LookAgain();
   // Of a node that is ready: asked once a minute, and before the node is handed out. Default: it lasts.
   virtual Task<AccessState> StateOfAccess(NodeAccess access);
   // What takes the place of access that does not last; the old one may go on. Only nodes that are ready get

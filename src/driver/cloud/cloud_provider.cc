@@ -11,6 +11,7 @@
 #include "driver/cloud/progress.h"
 #include "driver/cloud/provider_parts.h"
 #include "driver/cloud/request_handler.h"
+#include "driver/cloud/second_look.h"
 #include "driver/records_environment.h"
 
 namespace nodepool::driver::cloud {
@@ -18,6 +19,7 @@ namespace nodepool::driver::cloud {
 namespace {
 
 constexpr Duration kDeleteLimit = std::chrono::seconds(600);
+constexpr Duration kLookLimit = std::chrono::seconds(30);
 
 class CloudProvider : public Provider {
  public:
@@ -44,6 +46,7 @@ class CloudProvider : public Provider {
 
   Task<> Stop() override {
     image_watch_.Reset();
+    context_.quota.EndWaits();
     co_await context_.WaitIdle();
     co_await context_.background.Stop();
     co_await context_.adapter->Stop();
@@ -59,6 +62,10 @@ class CloudProvider : public Provider {
   QuotaInformation UsedByOthers() override { return context_.quota.used_by_others(); }
   bool waits_for_others() const override { return context_.quota.follows_others(); }
   QuotaInformation QuotaForLabel(const LabelConfig& label) override { return context_.needs.For(label); }
+  Task<> LookAgain() override {
+    ProviderParts::Work work(context_);
+    co_await second_look_.Take();
+  }
   void InvalidateQuota() override { context_.quota.Invalidate(); }
 
   std::unique_ptr<NodeRequestHandler> RequestHandler(std::shared_ptr<const PoolConfig> pool,
@@ -126,13 +133,19 @@ class CloudProvider : public Provider {
   }
 
  private:
+  Task<> LookNow() {
+    SteadyTime deadline = context_.loop().SteadyNow() + kLookLimit;
+    co_await WithDeadline(context_.loop(), deadline, "looking again", context_.adapter->LookAgain());
+    context_.needs.DoubtFaults();
+  }
+
   // No event announces that an image appeared in the cloud, or vanished, or that an unknown size is known
   // now.
   void DetectLabelChanges() {
-    std::set<const LabelConfig*> ready;
+    std::set<LabelKey> ready;
     for (const auto& [pool_name, pool] : context_.config->pools) {
       for (const auto& [name, label] : pool->labels) {
-        if (LabelReady(*label) == Readiness::kReady && IsNeedKnown(*label)) ready.insert(label.get());
+        if (LabelReady(*label) == Readiness::kReady && IsNeedKnown(*label)) ready.insert(label->key());
       }
     }
     if (std::exchange(ready_labels_, ready) != ready) context_.environment.capacity_changed();
@@ -176,7 +189,8 @@ class CloudProvider : public Provider {
   LeakCleanup leaks_;
   MissingMachines missing_;
   AccessRenewal renewal_;
-  std::set<const LabelConfig*> ready_labels_;  // in the last check
+  std::set<LabelKey> ready_labels_;  // in the last check
+  SecondLook second_look_{context_.loop(), [this] { return LookNow(); }};
   Subscription image_watch_;
 };
 

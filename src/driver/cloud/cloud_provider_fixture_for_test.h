@@ -36,7 +36,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
     label->connection.username = "zuul";
     auto pool = std::make_shared<PoolConfig>();
     pool->name = PoolName("main");
-    pool->labels[label->name] = label;
+    pool->Offer(label);
     pool->node_attributes = boost::json::object{{"executor-zone", "north"}};
     config->name = ProviderName("cloud");
     config->pools[pool->name] = pool;

@@ -1,5 +1,7 @@
 #include "driver/cloud/launch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "async/backoff.h"
@@ -11,8 +13,10 @@
 #include "driver/cloud/launch_comment.h"
 #include "driver/cloud/metadata.h"
 #include "driver/cloud/node_record.h"
+#include "driver/cloud/outage.h"
 #include "driver/cloud/progress.h"
 #include "driver/cloud/shortages.h"
+#include "driver/refusal.h"
 
 namespace nodepool::driver::cloud {
 
@@ -21,6 +25,8 @@ namespace {
 constexpr Duration kConsoleLimit = std::chrono::seconds(30);
 constexpr std::size_t kConsoleLineLimit = 400;
 constexpr Backoff::Settings kPauses{std::chrono::seconds(1), std::chrono::seconds(30)};
+// With the pauses between them, they take one to two minutes.
+constexpr int kMaxDoubts = 8;
 
 std::shared_ptr<const LabelConfig> FindLabel(const PoolConfig& pool, const Node& record) {
   auto found = record.type.empty() ? pool.labels.end() : pool.labels.find(record.type.front());
@@ -46,18 +52,27 @@ bool IsSsh(const Node& record) {
   return record.connection_type == "ssh" || record.connection_type == "network_cli";
 }
 
-bool LacksCapacity(const Failure& failure) {
+bool IsOfKind(const Failure& failure, LaunchError::Kind kind) {
   try {
     failure.Rethrow();
   } catch (const LaunchError& fault) {
-    return fault.kind() == LaunchError::Kind::kCapacity;
+    return fault.kind() == kind;
   } catch (...) {
     return false;
   }
 }
 
+bool LacksCapacity(const Failure& failure) { return IsOfKind(failure, LaunchError::Kind::kCapacity); }
+
+// To the next candidate.
+bool MayLeadOn(const Failure& failure) {
+  return LacksCapacity(failure) || IsOfKind(failure, LaunchError::Kind::kCandidate);
+}
+
 std::string KindName(LaunchError::Kind kind) {
   switch (kind) {
+    case LaunchError::Kind::kCandidate:
+      break;
     case LaunchError::Kind::kCapacity:
       return "error.capacity";
     case LaunchError::Kind::kStatus:
@@ -82,17 +97,26 @@ Launch::Launch(ProviderParts& context, std::shared_ptr<const PoolConfig> pool, s
                   .About({request_.record.event_id.value_or(""), request_.id.str(), node.id().str()})) {}
 
 Task<> Launch::Run() {
-  started_ = context_.loop().SteadyNow();
+  started_ = attempt_started_ = context_.loop().SteadyNow();
+  auto report = [this](const Failure& failure) { return ReportLostSession(failure.verdict()); };
+  co_await OnFailure(RunAttempts(), report);
+}
+
+Task<> Launch::RunAttempts() {
   Backoff pauses(kPauses, context_.environment.random);
   const int attempts = std::max(1, context_.config->launch_retries);
   while (true) {
-    ++attempt_;
+    co_await AwaitProvider();
     step_ = Step::kPrepare;
-    auto report = [this](const Failure& failure) { return ReportLostSession(failure.verdict()); };
-    Outcome<bool> ended = co_await Attempt(OnFailure(AttemptInTime(), report));
+    Outcome<bool> ended = co_await Attempt(AttemptInTime());
     if (ended && *ended) co_return Report("ready");
 
     Failure failure = ended ? Failure(Error(Verdict::kTimedOut, "the launch timed out")) : ended.error();
+    if (!IsOwnFault(failure)) {
+      co_await AwaitReturn(failure.message());
+      co_await context_.loop().SleepFor(pauses.Next());
+      continue;
+    }
     Verdict verdict = failure.verdict();
     Report(ended ? "error.servercreatetimeout" : ResultOf(failure));
     if (verdict == Verdict::kQuota) context_.quota.Invalidate();
@@ -100,10 +124,44 @@ Task<> Launch::Run() {
     logger_.Warning("Launch attempt {} of {} in provider {} failed{}: {}", attempt_, attempts,
                     context_.config->name, is_final ? "" : "; the next one follows", failure.message());
     if (step_ == Step::kScan && !IsFinal(failure)) co_await DiagnoseFailedScan();
-    if (is_final) failure.Rethrow();
+    if (is_final) Fail(failure);
+    ++attempt_;
     last_refusal_ = verdict == Verdict::kInvalid ? WithoutRequestIds(failure.message()) : "";
     co_await context_.loop().SleepFor(pauses.Next());
+    attempt_started_ = context_.loop().SteadyNow();
   }
+}
+
+// What the cloud lacks now is refused, not wrong: another pool may have it, or this one later.
+void Launch::Fail(const Failure& failure) const {
+  if (!LacksCapacity(failure)) failure.Rethrow();
+  throw Refusal(Refusal::Kind::kCapacity, failure.message());
+}
+
+// An outage says nothing about the launch, unless nobody else sees it (drivers.md 3). A key scan is no call
+// of the cloud.
+bool Launch::IsOwnFault(const Failure& failure) const {
+  return step_ == Step::kScan || is_record_lost_ || !IsOutage(failure.verdict()) || doubts_ >= kMaxDoubts;
+}
+
+Task<> Launch::AwaitReturn(std::string cause) {
+  logger_.Info("An outage of provider {} interrupts the launch, which goes on when it is over: {}",
+               context_.config->name, cause);
+  const int outages = context_.quota.outages();
+  context_.quota.Doubt(std::move(cause));
+  co_await AwaitProvider();
+  doubts_ = context_.quota.outages() == outages ? doubts_ + 1 : 0;
+}
+
+Task<> Launch::AwaitProvider() {
+  if (!context_.quota.is_away()) co_return;
+  SteadyTime deadline = attempt_started_ + context_.config->launch_timeout;
+  bool is_back =
+      co_await EndsBy(context_.loop(), deadline, "the provider's return", context_.quota.WaitUntilBack());
+  if (is_back) co_return;
+  Report("error.servercreatetimeout");
+  throw Error(Verdict::kTimedOut,
+              fmt::format("provider {} was away until launch-timeout was over", context_.config->name));
 }
 
 bool Launch::IsFinal(const Failure& failure) const {
@@ -147,12 +205,12 @@ Task<Instance> Launch::CreateAnywhere() {
       }
       co_return std::move(*created);
     }
-    if (!LacksCapacity(created.error())) created.error().Rethrow();
+    if (!MayLeadOn(created.error())) created.error().Rethrow();
     const std::string refused = choice.name();
     if (!refused.empty()) ReportCandidate(refused, false);
     if (!choice.MoveOn(loop.SteadyNow())) created.error().Rethrow();
-    logger_.Info("Provider {} has no capacity for {}; the launch tries {}: {}", context_.config->name,
-                 refused, choice.name(), created.error().message());
+    logger_.Info("Provider {} makes no {} now; the launch tries {}: {}", context_.config->name, refused,
+                 choice.name(), created.error().message());
   }
 }
 
@@ -167,6 +225,10 @@ Task<> Launch::DeletePreviousMachine() {
     if (deleted) co_return;
     logger_.Warning("The machine of the failed attempt could not be deleted yet: {}",
                     deleted.error().message());
+    if (IsOutage(deleted.error().verdict())) {
+      context_.quota.Doubt(deleted.error().message());
+      co_await context_.quota.WaitUntilBack();
+    }
     co_await context_.loop().SleepFor(pauses.Next());
   }
 }
@@ -203,6 +265,7 @@ Task<Instance> Launch::Create(std::optional<std::string> image_external_id, std:
   parameters.pool = pool_;
   parameters.image_external_id = std::move(image_external_id);
   parameters.metadata = MetadataOf(node_.id(), pool_->name, context_.config->name);
+  parameters.attempt_mark = context_.environment.random.UuidHex();
   parameters.request_id = request_.id;
   parameters.request = request_.record;
   parameters.az = az_;

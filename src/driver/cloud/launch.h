@@ -12,9 +12,9 @@
 
 namespace nodepool::driver::cloud {
 
-// One node on its way to `ready`, over as many attempts as the provider allows
-// (drivers.md 5.4). What a watcher of the record sees, in this order: image fields,
-// external_id, addresses, `ready` with host keys.
+// One node on its way to `ready`, over as many attempts as the provider allows; an outage of the cloud is
+// waited for, and is none of them (drivers.md 5.4). What a watcher of the record sees, in this order: image
+// fields, external_id, addresses, `ready` with host keys.
 //
 // What a crash leaves behind: before external_id is stored, a machine that leak
 // cleanup finds by its metadata; after it, a record in `building` without a lock,
@@ -32,6 +32,7 @@ class Launch {
   // The step at which an attempt failed decides what follows.
   enum class Step { kPrepare, kCreate, kScan };
 
+  Task<> RunAttempts();
   // One attempt; returns false when the launch timed out.
   Task<bool> AttemptInTime();
   Task<> AttemptOnce();
@@ -44,8 +45,15 @@ class Launch {
   Task<std::vector<std::string>> Scan(Duration limit);
   Task<> DiagnoseFailedScan();
 
+  // Ends when the provider can be used; throws if it is away for too long.
+  Task<> AwaitProvider();
+  // After an outage: has the provider probed.
+  Task<> AwaitReturn(std::string cause);
+
   bool WantsScan(const Instance& instance) const;
+  bool IsOwnFault(const Failure& failure) const;
   bool IsFinal(const Failure& failure) const;
+  [[noreturn]] void Fail(const Failure& failure) const;
   std::string ResultOf(const Failure& failure) const;
   void Report(std::string result);
   void ReportCandidate(const std::string& candidate, bool is_created);
@@ -66,11 +74,13 @@ class Launch {
   store::LockedNode& node_;
   log::Logger logger_;
 
-  int attempt_ = 0;
+  int attempt_ = 1;
+  int doubts_ = 0;  // outages in a row during which everybody else was answered
   Step step_ = Step::kPrepare;
   bool is_record_lost_ = false;  // the record is gone, or its state was changed by another client
   std::string last_refusal_;     // of the previous attempt, if it ended with kInvalid
   SteadyTime started_{};
+  SteadyTime attempt_started_{};
   std::string choice_;        // the candidate that is created, and why; empty: there are none
   std::string machine_type_;  // of the machine that was created
 };

@@ -131,6 +131,9 @@ TEST_F(LaunchTest, RetriesAfterDeletingTheFailedMachine) {
                                    "building image", "building image machine-2",
                                    "building image machine-2 address", "ready image machine-2 address keys"));
   EXPECT_EQ(cloud->requested[0].hostname, cloud->requested[1].hostname);
+  for (const CreateParameters& parameters : cloud->requested)
+    EXPECT_THAT(parameters.attempt_mark, ::testing::MatchesRegex("[0-9a-f]{32}"));
+  EXPECT_NE(cloud->requested[0].attempt_mark, cloud->requested[1].attempt_mark);
 }
 
 TEST_F(LaunchTest, GivesUpAfterTheConfiguredAttempts) {
@@ -198,6 +201,7 @@ TEST_F(LaunchTest, WhatTheCloudRefusesForGoodIsNotTriedAgain) {  // D-26
 TEST_F(LaunchTest, KindsOfFailureHaveTheirMetrics) {
   StartProvider();
   const std::map<LaunchError::Kind, std::string> expected = {{LaunchError::Kind::kCapacity, "error.capacity"},
+                                                             {LaunchError::Kind::kCandidate, "error.unknown"},
                                                              {LaunchError::Kind::kStatus, "error.status"},
                                                              {LaunchError::Kind::kNetwork, "error.network"}};
   for (const auto& [kind, result] : expected) {
@@ -473,7 +477,7 @@ TEST_F(LaunchTest, AnAttemptFailsWhenEachCandidateWasTriedOnce) {
   ScriptedAdapter::Creation lacking;
   lacking.kind = LaunchError::Kind::kCapacity;
   cloud->creations = {lacking};
-  EXPECT_EQ(LaunchFails(), Verdict::kFail);
+  EXPECT_EQ(LaunchFails(), Verdict::kQuota) << "the request waits, or goes to another pool";
   EXPECT_THAT(Results(), ElementsAre("error.capacity", "error.capacity"));
   EXPECT_EQ(cloud->requested.size(), 4u);
 }

@@ -111,6 +111,7 @@ Task<std::vector<Suspect>> LeakCleanup::OnceKnown(std::vector<Suspect> leaked) {
 
 Task<bool> LeakCleanup::WasKnown(const Suspect& suspect) {
   const Owner& owner = suspect.owner;
+  if (suspect.is_twin) co_return true;
   if (IsUploaded(owner)) {
     co_return co_await store::WasUploadRemoved(environment_.records.store, environment_.records.images,
                                                *owner.build, config_.name, *owner.upload);

@@ -103,6 +103,22 @@ TEST_F(LeakCleanupTest, WhatABuilderLeftIsDeleted) {  // D-99
   EXPECT_THAT(leaks, ElementsAre("1 images", "1 snapshots"));
 }
 
+// The cloud, or a proxy before it, has carried out a call twice.
+TEST_F(LeakCleanupTest, ASecondImageOfTheSameAttemptIsDeleted) {  // D-99
+  store::UploadKey upload = MakeUpload(MakeBuild(), "good");
+  auto put = [&](std::string id, std::string attempt, std::string type) {
+    PutImage(std::move(id), upload, std::move(type));
+    if (!attempt.empty()) in_cloud_.back().metadata["nodepool_attempt"] = std::move(attempt);
+  };
+  put("good", "a1", "image");
+  put("twin", "a1", "image");
+  put("snapshot of good", "a1", "snapshot");
+  put("of another installation", "b2", "image");
+  put("of an old one", "", "image");
+  EXPECT_THAT(Sweep(), ElementsAre("twin"));
+  EXPECT_EQ(log_.Count("with this image"), 1);
+}
+
 TEST_F(LeakCleanupTest, ALostTreeDeletesNoImages) {  // D-99
   PutImage("one", MakeUpload(MakeBuild(), "one"));
   PutImage("two", MakeUpload(MakeBuild(), "two"));

@@ -1,5 +1,6 @@
 #include "driver/cloud/leak_suspects.h"
 
+#include <map>
 #include <set>
 
 namespace nodepool::driver::cloud {
@@ -14,7 +15,8 @@ std::string UploadName(const BuildId& build, const UploadId& upload) {
 
 struct Uploads {
   std::set<std::string> names;
-  std::set<std::string> images;  // external ids
+  std::set<std::string> images;              // external ids
+  std::map<std::string, std::string> ready;  // external ids, by name
 };
 
 Uploads UploadsOf(const store::ImageCache& cache, const ProviderName& provider) {
@@ -22,7 +24,10 @@ Uploads UploadsOf(const store::ImageCache& cache, const ProviderName& provider) 
   for (const auto& [key, upload] : cache.uploads()) {
     if (key.provider != provider) continue;
     uploads.names.insert(UploadName(key.build.build, key.upload));
-    if (upload.record.external_id) uploads.images.insert(*upload.record.external_id);
+    if (!upload.record.external_id) continue;
+    uploads.images.insert(*upload.record.external_id);
+    if (upload.record.state == ImageState::kReady)
+      uploads.ready[UploadName(key.build.build, key.upload)] = *upload.record.external_id;
   }
   return uploads;
 }
@@ -49,11 +54,30 @@ std::string MissingNode(const Resource& resource, const Owner& owner, const Prov
   return is_another ? "node " + owner.node->str() + " with this machine" : "";
 }
 
-// A later upload may use the image of an earlier one with the same contents.
+// An upload of a Python builder may use the image of an earlier one with the same contents.
 std::string MissingUpload(const Resource& resource, const Owner& owner, const Uploads& uploads) {
   std::string name = UploadName(*owner.build, *owner.upload);
   bool is_known = uploads.images.contains(resource.id) || uploads.names.contains(name);
   return is_known ? "" : "upload " + name;
+}
+
+// Images in the list that records of ready uploads name: their type, by the attempt's mark.
+std::map<std::string, std::string> ImagesInUse(const std::vector<Resource>& resources,
+                                               const Uploads& uploads) {
+  std::map<std::string, std::string> types;
+  for (const Resource& resource : resources) {
+    Owner owner = OwnerOf(resource.metadata);
+    if (owner.attempt.empty() || !IsUploaded(owner)) continue;
+    auto named = uploads.ready.find(UploadName(*owner.build, *owner.upload));
+    if (named != uploads.ready.end() && named->second == resource.id) types[owner.attempt] = resource.type;
+  }
+  return types;
+}
+
+bool IsTwin(const Resource& resource, const Owner& owner, const Uploads& uploads,
+            const std::map<std::string, std::string>& in_use) {
+  auto type = in_use.find(owner.attempt);
+  return type != in_use.end() && type->second == resource.type && !uploads.images.contains(resource.id);
 }
 
 }  // namespace
@@ -64,6 +88,7 @@ std::vector<Suspect> FindSuspects(const std::vector<Resource>& resources, const 
                                   const store::NodeCache& nodes, const store::ImageCache& images) {
   Uploads uploads = UploadsOf(images, provider);
   std::set<NodeAndType> current = CurrentMachines(resources, nodes);
+  std::map<std::string, std::string> in_use = ImagesInUse(resources, uploads);
   std::vector<Suspect> suspects;
   for (const Resource& resource : resources) {
     Owner owner = OwnerOf(resource.metadata);
@@ -71,7 +96,9 @@ std::vector<Suspect> FindSuspects(const std::vector<Resource>& resources, const 
     std::string missing;
     if (owner.node) missing = MissingNode(resource, owner, provider, nodes, current);
     if (IsUploaded(owner)) missing = MissingUpload(resource, owner, uploads);
-    if (!missing.empty()) suspects.push_back({resource, std::move(owner), std::move(missing)});
+    bool is_twin = missing.empty() && IsUploaded(owner) && IsTwin(resource, owner, uploads, in_use);
+    if (is_twin) missing = "upload " + UploadName(*owner.build, *owner.upload) + " with this image";
+    if (!missing.empty()) suspects.push_back({resource, std::move(owner), std::move(missing), is_twin});
   }
   return suspects;
 }

@@ -13,6 +13,7 @@ Owner OwnerOf(const std::map<std::string, std::string>& metadata) {
     if (key == kNodeKey) owner.node = NodeId(value);
     if (key == kBuildKey) owner.build = BuildId(value);
     if (key == kUploadKey) owner.upload = UploadId(value);
+    if (key == kAttemptKey) owner.attempt = value;
   }
   return owner;
 }

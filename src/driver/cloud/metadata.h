@@ -16,6 +16,8 @@ inline constexpr const char* kPoolKey = "nodepool_pool_name";
 inline constexpr const char* kNodeKey = "nodepool_node_id";
 inline constexpr const char* kBuildKey = "nodepool_build_id";
 inline constexpr const char* kUploadKey = "nodepool_upload_id";
+// CreateParameters::attempt_mark, of drivers that recognise by it what they made; the others add no metadata.
+inline constexpr const char* kAttemptKey = "nodepool_attempt";
 
 // The owner of a resource, according to its metadata.
 struct Owner {
@@ -23,6 +25,7 @@ struct Owner {
   std::optional<NodeId> node;
   std::optional<BuildId> build;
   std::optional<UploadId> upload;
+  std::string attempt;  // kAttemptKey; empty: none
 };
 
 Owner OwnerOf(const std::map<std::string, std::string>& metadata);

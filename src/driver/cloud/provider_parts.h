@@ -6,6 +6,7 @@
 #include "async/task_group.h"
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/cloud_provider.h"
+#include "driver/cloud/label_needs.h"
 #include "driver/cloud/quota_cache.h"
 #include "driver/cloud/shortages.h"
 #include "driver/provider_environment.h"

@@ -1,9 +1,12 @@
 #include "driver/cloud/quota_cache.h"
 
+#include <fmt/format.h>
+
 #include "async/attempt.h"
 #include "async/backoff.h"
 #include "async/deadline.h"
 #include "driver/cloud/metadata.h"
+#include "driver/cloud/outage.h"
 #include "driver/records_environment.h"
 
 namespace nodepool::driver::cloud {
@@ -15,7 +18,6 @@ constexpr Duration kMinAge = std::chrono::seconds(1);      // however often it i
 constexpr Duration kLingering = std::chrono::seconds(60);  // of deleted machines in a cloud's lists
 constexpr Duration kReadLimit = std::chrono::seconds(120);
 constexpr Duration kFirstTryLimit = std::chrono::seconds(30);
-constexpr Duration kLabelProbeInterval = std::chrono::minutes(5);
 constexpr Backoff::Settings kRetryPauses{.initial = std::chrono::seconds(1), .max = std::chrono::seconds(30)};
 
 }  // namespace
@@ -28,25 +30,55 @@ QuotaCache::QuotaCache(const ProviderEnvironment& environment, Adapter& adapter,
       });
 }
 
+void QuotaCache::Doubt(std::string cause) {
+  is_doubted_ = true;
+  if (!std::exchange(is_away_, true)) environment_.report_fault(ProviderFault{std::move(cause), {}, true});
+  Invalidate();
+}
+
+Task<> QuotaCache::WaitUntilBack() {
+  while (is_away_ && !is_stopping_) co_await back_.Wait();
+  if (is_away_) {
+    throw Error(Verdict::kQuota,
+                fmt::format("provider {} is being stopped and could not be used", provider_));
+  }
+}
+
+void QuotaCache::EndWaits() {
+  is_stopping_ = true;
+  back_.NotifyAll();
+}
+
 Task<> QuotaCache::Run() {
   Loop& loop = environment_.loop;
   Backoff pauses(kRetryPauses, environment_.random);
   while (true) {
     invalidated_.Reset();
+    is_doubted_ = false;
     Outcome<> read = co_await Attempt(Refresh());
+    NoteEnd(read);
     if (!read) {
       SteadyTime next_attempt = loop.SteadyNow() + pauses.Next();
-      environment_.report_fault(ProviderFault{read.error().message(), next_attempt});
+      environment_.report_fault(ProviderFault{read.error().message(), next_attempt, is_away_});
       tried_.Set();
       co_await loop.SleepUntil(next_attempt);
     } else {
       pauses.Reset();
-      environment_.report_fault(std::nullopt);
+      if (!is_away_) environment_.report_fault(std::nullopt);
       tried_.Set();
       co_await loop.SleepFor(kMinAge);
       co_await WaitForInvalidation();
     }
   }
+}
+
+// A cloud that answers anything else than an outage is there, also if it refuses to say the quota.
+void QuotaCache::NoteEnd(const Outcome<>& read) {
+  bool is_outage = !read && (IsOutage(read.error().verdict()) || FailedWith(read, Verdict::kTimedOut));
+  if (is_outage) ++outages_;
+  if (is_outage || is_doubted_) return;
+  is_away_ = false;
+  back_.NotifyAll();
 }
 
 Task<> QuotaCache::WaitForFirstTry() {
@@ -112,35 +144,6 @@ void QuotaCache::NoteRemoval(const NodeId& id) {
     removed_.erase(removals_in_order_.front().node);
   }
   if (removed_.emplace(id, now).second) removals_in_order_.push_back({id, now});
-}
-
-LabelNeeds::LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed)
-    : group_(group), adapter_(adapter), changed_(std::move(changed)) {}
-
-const QuotaInformation& LabelNeeds::For(const LabelConfig& label) {
-  if (auto known = needs_.find(&label); known != needs_.end()) return known->second;
-  if (auto failed = errors_.find(&label); failed != errors_.end()) throw failed->second;
-  try {
-    return needs_.emplace(&label, adapter_.QuotaForLabel(label)).first->second;
-  } catch (const Error& error) {
-    if (error.verdict() != Verdict::kInvalid) throw;
-    logger_.Error("Label {} is unavailable until its configuration or the cloud is fixed: {}", label.name,
-                  error.message());
-    errors_.emplace(&label, error);
-    group_.Spawn("probe label " + label.name.str(), ClearErrorLater(&label));
-    throw;
-  }
-}
-
-void LabelNeeds::Clear() {
-  needs_.clear();
-  if (!std::exchange(errors_, {}).empty()) changed_();
-}
-
-Task<> LabelNeeds::ClearErrorLater(const LabelConfig* label) {
-  co_await group_.loop().SleepFor(kLabelProbeInterval);
-  errors_.erase(label);
-  changed_();
 }
 
 }  // namespace nodepool::driver::cloud

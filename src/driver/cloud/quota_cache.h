@@ -1,13 +1,12 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 
+#include "async/attempt.h"
 #include "async/event.h"
-#include "async/task_group.h"
+#include "async/task.h"
 #include "base/subscription.h"
 #include "driver/cloud/adapter.h"
 #include "driver/provider_environment.h"
@@ -19,6 +18,9 @@ namespace nodepool::driver::cloud {
 // else are machines that no node describes, leaked ones included (drivers.md 2.2, 5.11). Read in the
 // background every 300 s and whenever it was invalidated; the last value remains valid until a newer one is
 // read. A read that fails is the provider's fault until one succeeds (ProviderEnvironment::report_fault).
+//
+// The reads are also the probe of a provider that is away, one for all who wait for its return, after growing
+// pauses while they fail. A failed read alone does not make it away: only a part of the cloud may be.
 class QuotaCache {
  public:
   // Everything outlives the cache.
@@ -41,12 +43,25 @@ class QuotaCache {
     invalidated_.Set();
   }
 
+  // A call of the cloud ended with an outage (driver/cloud/outage.h), with this message: the provider counts
+  // as away until it has answered a read that begins from now on.
+  void Doubt(std::string cause);
+  bool is_away() const { return is_away_; }
+  // Reads that ended with an outage.
+  int outages() const { return outages_; }
+  // Ends when the provider is not away, at once if it is not. Error(kQuota) once the provider is to stop: its
+  // successor, if there is one, may be able to use the cloud.
+  Task<> WaitUntilBack();
+  // The provider is to stop. It is still probed, but not waited for.
+  void EndWaits();
+
   // Reads until it is cancelled.
   Task<> Run();
   // Ends after the first read, successful or not, or after 30 s.
   Task<> WaitForFirstTry();
 
  private:
+  void NoteEnd(const Outcome<>& read);
   Task<> Refresh();
   Task<> Read();
   Task<QuotaInformation> ReadMachinesOfOthers();
@@ -71,33 +86,13 @@ class QuotaCache {
   bool is_list_wanted_ = false;
   bool is_known_ = false;
   bool follows_others_ = false;
+  bool is_away_ = false;
+  bool is_doubted_ = false;  // since the last read began
+  bool is_stopping_ = false;
+  int outages_ = 0;
+  WaitList back_;
   Event invalidated_{"the quota to be doubted"};
   Event tried_{"the cloud's quota"};
-};
-
-// The resources that one node of a label needs, read once for each label. A label that can never work is in
-// error: it is refused for 5 minutes, then probed again (D-26).
-class LabelNeeds {
- public:
-  // `changed` is called when a label in error may be probed again.
-  LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed);
-
-  // Error(kInvalid) while the label is in error; other errors are not cached.
-  const QuotaInformation& For(const LabelConfig& label);
-  bool IsInError(const LabelConfig& label) const { return errors_.contains(&label); }
-  // All labels are asked again.
-  void Clear();
-
- private:
-  Task<> ClearErrorLater(const LabelConfig* label);
-
-  TaskGroup& group_;
-  Adapter& adapter_;
-  std::function<void()> changed_;
-  log::Logger logger_{"nodepool.StateMachineHandler"};
-  // Labels live as long as the provider's configuration, hence longer than this.
-  std::map<const LabelConfig*, QuotaInformation> needs_;
-  std::map<const LabelConfig*, Error> errors_;
 };
 
 }  // namespace nodepool::driver::cloud

@@ -32,6 +32,7 @@ class ScriptedAdapter : public Adapter {
   int failing_deletes = 0;
   Duration delete_duration = std::chrono::seconds(1);
   std::optional<Error> list_fault;
+  std::optional<Error> outage;      // of all calls
   bool lists_all_machines = false;  // true: MissingMachines() is supported
   std::vector<AnnouncedEnd> announced;
   std::optional<Error> announcement_fault;
@@ -64,7 +65,9 @@ class ScriptedAdapter : public Adapter {
     if (creations.size() > 1) creations.pop_front();
     requested.push_back(parameters);
     machine.SetState("creating");
+    ThrowIfAway();
     co_await loop_.SleepFor(script.before_id);
+    ThrowIfAway();
     if (script.fault_before_id) throw *script.fault_before_id;
     std::string id = "machine-" + std::to_string(++last_id_);
     machines[id] = Describe(id, parameters);
@@ -72,6 +75,7 @@ class ScriptedAdapter : public Adapter {
     co_await machine.SetExternalId(std::move(external_id));
     machine.SetState("booting");
     co_await loop_.SleepFor(script.after_id);
+    ThrowIfAway();
     if (script.kind) throw LaunchError(*script.kind, "the machine is broken");
     if (script.fault_after_id) throw *script.fault_after_id;
     co_return machines.at(id);
@@ -82,6 +86,7 @@ class ScriptedAdapter : public Adapter {
   Task<> Delete(MachineReport& machine, boost::json::value external_id) override {
     pool_of_deletion = machine.pool() ? machine.pool()->name : PoolName();
     std::string id(external_id.as_string());
+    ThrowIfAway();
     if (failing_deletes > 0) {
       --failing_deletes;
       throw Error(Verdict::kFail, "cannot delete now");
@@ -94,6 +99,7 @@ class ScriptedAdapter : public Adapter {
   std::optional<QuotaInformation> UsedByOthers() override { return others; }
   Task<std::vector<Instance>> ListInstances() override {
     ++lists_asked;
+    ThrowIfAway();
     if (list_fault) throw *list_fault;
     std::vector<Instance> all;
     for (const auto& [id, machine] : machines) all.push_back(machine);
@@ -125,6 +131,7 @@ class ScriptedAdapter : public Adapter {
   }
   Task<QuotaInformation> QuotaLimits() override {
     ++quota_asked;
+    ThrowIfAway();
     if (quota_duration > Duration(0)) co_await loop_.SleepFor(quota_duration);
     Resources now = limits;
     co_return QuotaInformation::Limit(std::move(now));
@@ -146,6 +153,9 @@ class ScriptedAdapter : public Adapter {
   }
 
  private:
+  void ThrowIfAway() const {
+    if (outage) throw *outage;
+  }
   Instance Describe(const std::string& id, const CreateParameters& parameters) const {
     Instance machine;
     machine.external_id = id;

@@ -52,9 +52,11 @@ void ReadLaunchSettings(const Section& provider, ProviderConfig& result) {
   result.launch_retries = ReadCount(provider, "launch-retries");
 }
 
-std::vector<Setting> UploadSettings() {
+std::vector<Setting> UploadSettings(int usual_timeout) {
   return {
-      Setting("image-upload-timeout", Schema::Int(), "Time for an upload.").Default(3600).Unit("seconds"),
+      Setting("image-upload-timeout", Schema::Int(), "Time for an upload.")
+          .Default(usual_timeout)
+          .Unit("seconds"),
       Setting("image-name-format", Schema::String(),
               "Names of uploads; {image_name}, {upload_id} and {timestamp}.")
           .Default("{image_name}-{timestamp}"),
@@ -72,9 +74,6 @@ void ReadUploadSettings(const Section& provider, ProviderConfig& result) {
   result.image_name_format = provider.Text("image-name-format");
   result.post_upload_hook = provider.OptionalText("post-upload-hook");
   result.max_leaked_share = ReadCount(provider, "max-leaked-share");
-  if (result.max_leaked_share < 0 || result.max_leaked_share > 100) {
-    throw provider.Fail("max-leaked-share", "expected a percentage from 0 to 100");
-  }
 }
 
 Schema DiskImageSchema() {

@@ -25,7 +25,7 @@ void ReadLaunchSettings(const config::Section& provider, ProviderConfig& result)
 
 // --- Images that the builder uploads --------------------------------------------
 // `image-upload-timeout`, `image-name-format`, `post-upload-hook`, `max-leaked-share`.
-std::vector<config::Setting> UploadSettings();
+std::vector<config::Setting> UploadSettings(int usual_timeout = 3600);
 void ReadUploadSettings(const config::Section& provider, ProviderConfig& result);
 
 // An entry of `diskimages`.

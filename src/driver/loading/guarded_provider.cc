@@ -99,6 +99,7 @@ class GuardedProvider : public Provider {
   QuotaInformation QuotaForLabel(const LabelConfig& label) override {
     return Checked(provider_->QuotaForLabel(label), "QuotaForLabel", false);
   }
+  Task<> LookAgain() override { return provider_->LookAgain(); }
   void InvalidateQuota() override {
     guard_->Run("InvalidateQuota", [&] { provider_->InvalidateQuota(); });
   }
@@ -140,6 +141,7 @@ class GuardedProvider : public Provider {
 
 std::unique_ptr<Provider> CreateGuarded(const Registry& drivers, ProviderEnvironment environment,
                                         std::shared_ptr<const ProviderConfig> config) {
+  if (!config->fault.empty()) throw Error(Verdict::kFail, config->fault);
   Driver* driver = drivers.Find(config->driver);
   if (driver == nullptr) throw Error(Verdict::kInvalid, "there is no driver " + config->driver);
   std::unique_ptr<Provider> provider = driver->CreateProvider(std::move(environment), config);

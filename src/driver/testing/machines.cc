@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/random.h"
 #include "driver/cloud/check_instance.h"
 #include "driver/cloud/metadata.h"
 
@@ -44,6 +45,7 @@ Task<> Machines::CreateUnbounded(MachinePtr machine) {
   parameters.pool = subject_.pool;
   parameters.image_external_id = subject_.image_external_id;
   parameters.metadata = cloud::MetadataOf(machine->node, subject_.pool->name, subject_.provider);
+  parameters.attempt_mark = SystemRandom().UuidHex();
   parameters.request_id = RequestId("200-0000000001");
   parameters.request.node_types = {subject_.label->name};
   machine->instance = co_await subject_.adapter.Create(machine->recorder, std::move(parameters));

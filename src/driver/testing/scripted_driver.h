@@ -23,12 +23,15 @@ struct Script {
   Duration delete_time{0};
   std::function<std::optional<Error>(int deletion)> delete_error;
   std::function<std::optional<Error>(int start)> start_error;
+  std::function<void(const Node& node)> on_launch;  // at its end; may throw
   driver::QuotaInformation available = driver::QuotaInformation::Limit({});
   Resources need = {{"instances", 1}, {"cores", 2}};
   bool launches_nodes = true;
   std::set<LabelName> not_ready;
   std::map<LabelName, Error> label_errors;  // thrown by the quota of a label
   std::set<NodeId> not_reusable;
+  int looks = 0;
+  std::function<Task<>()> look_again;  // none: it ends at once
 
   Duration start_time{0};
   std::optional<driver::ProviderFault> fault_at_start;  // reported
@@ -77,6 +80,7 @@ class ScriptedHandler : public driver::NodeRequestHandler {
         throw *error;
       }
     }
+    if (script_.on_launch) script_.on_launch(node.record());
     WallTime now = loop_.Now();
     auto finish = [now](Node& record) {
       record.SetState(NodeState::kReady, now);
@@ -127,6 +131,10 @@ class ScriptedProvider : public driver::Provider {
     if (auto error = script_.label_errors.find(label.name); error != script_.label_errors.end())
       throw error->second;
     return driver::QuotaInformation::Amount(script_.need);
+  }
+  Task<> LookAgain() override {
+    ++script_.looks;
+    if (script_.look_again) co_await script_.look_again();
   }
   void InvalidateQuota() override { ++script_.quota_invalidations; }
   std::unique_ptr<driver::NodeRequestHandler> RequestHandler(std::shared_ptr<const driver::PoolConfig>,

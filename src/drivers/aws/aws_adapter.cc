@@ -49,7 +49,7 @@ Task<std::vector<boost::json::value>> AwsAdapter::MissingMachines(std::vector<bo
 
 Task<std::vector<driver::cloud::AnnouncedEnd>> AwsAdapter::AnnouncedEnds(
     std::vector<boost::json::value> ids) {
-  return InterruptedInstances(cloud_, std::move(ids));
+  return EndingInstances(cloud_, std::move(ids));
 }
 
 Task<std::optional<std::string>> AwsAdapter::ConsoleLog(const driver::LabelConfig&,

@@ -31,7 +31,7 @@ class AwsTest : public ::testing::Test, protected driver::ProviderObserver {
     label = shape.get();
     auto made_pool = std::make_shared<AwsPool>();
     made_pool->name = PoolName("main");
-    made_pool->labels[shape->name] = shape;
+    made_pool->Offer(shape);
     pool = made_pool.get();
     config->name = ProviderName("ec2");
     config->driver = "aws";

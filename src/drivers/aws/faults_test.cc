@@ -163,6 +163,53 @@ TEST_F(AwsFaultsTest, AnInstanceThatWasTakenAwayIsMissing) {
   EXPECT_THAT(missing, ElementsAre(ids[1], ids[2]));
 }
 
+// AWS-82
+TEST_F(AwsFaultsTest, WhatTheListShowsAsEndedIsDeletedAtTheFirstCheck) {
+  Start();
+  Launch();
+  auto state = [this] { return time.Run(store.nodes.Read(last_id))->record.state; };
+  time.Advance(60s);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(state(), NodeState::kReady);
+  ec2.instances.begin()->second.ending = time.loop().SteadyNow();
+  time.Advance(60s);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(state(), NodeState::kDeleting);
+}
+
+// AWS-83. The image's terms were not accepted. New credentials would not help, nor another candidate.
+TEST_F(AwsFaultsTest, AnImageWhoseTermsWereNotAccepted) {
+  label->instance_types = {"m5.large", "t3.medium"};
+  config->launch_retries = 3;
+  Start();
+  FailNext("RunInstances", 401, "OptInRequired", 100, "In order to use this, go to http://market.example");
+  Error refusal = LaunchFails();
+  EXPECT_THAT(refusal.message(), HasSubstr("go to http://market.example; accept the terms of the image"));
+  EXPECT_EQ(ec2.Count("RunInstances"), 2) << "the same refusal twice is enough";
+}
+
+// AWS-83. The account's rules may permit another type, or another subnet.
+TEST_F(AwsFaultsTest, ACandidateThatIsForbiddenLeadsToTheNext) {
+  label->instance_types = {"m5.large", "t3.medium"};
+  Start();
+  FailNext("RunInstances", 403, "UnauthorizedOperation", 1, "with an explicit deny");
+  Launch();
+  EXPECT_THAT(results, ElementsAre("ready"));
+  EXPECT_EQ(ec2.instances.begin()->second.type, "t3.medium");
+}
+
+// It will not pass by itself, as a lack of capacity does.
+TEST_F(AwsFaultsTest, CandidatesThatAreAllForbiddenFailTheLaunch) {
+  label->instance_types = {"m5.large", "t3.medium"};
+  config->launch_retries = 1;
+  Start();
+  FailNext("RunInstances", 403, "UnauthorizedOperation", 2, "with an explicit deny");
+  Error refusal = LaunchFails();
+  EXPECT_EQ(refusal.verdict(), Verdict::kFail);
+  EXPECT_THAT(refusal.message(), HasSubstr("give the key's user or role this right"));
+  EXPECT_EQ(ec2.Count("RunInstances"), 2);
+}
+
 // AWS-70
 TEST_F(AwsFaultsTest, AWrongSecretIsReportedOnce) {
   FailNext("DescribeInstanceTypes", 401, "AuthFailure", 1000, "AWS was not able to validate the credentials");

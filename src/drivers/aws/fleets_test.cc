@@ -171,11 +171,11 @@ TEST_F(AwsFleetTest, TemplatesAreMadeKeptAndRemoved) {
   auto second = std::make_shared<AwsLabel>(*label);
   second->name = LabelName("same");
   second->instance_types = {"t3.medium"};
-  pool->labels[second->name] = second;
+  pool->Offer(second);
   auto third = std::make_shared<AwsLabel>(*label);
   third->name = LabelName("larger");
   third->volume.size = 80;
-  pool->labels[third->name] = third;
+  pool->Offer(third);
   StartAndSettle();
   EXPECT_EQ(ec2.templates_made, 2) << "labels with the same data share one";
   const std::vector<std::string> made = TemplateNames();

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "async/attempt.h"
 #include "driver/cloud/append_listed.h"
 #include "driver/records_environment.h"
 #include "drivers/aws/compute/quota.h"
@@ -24,6 +25,11 @@ constexpr const char* kVolume = "volume";
 constexpr const char* kHost = "host";
 // Where no label has dedicated hosts they are searched for rarely: labels may have had them.
 constexpr int kSweepsWithoutHosts = 10;
+
+std::string EndOf(const Ec2Instance& instance) {
+  std::string text = "it is " + instance.state;
+  return instance.reason_code.empty() ? text : text + ", " + instance.reason_code;
+}
 
 void WarnOfOddTypes(AwsCloud& cloud, const std::set<std::string>& types) {
   for (const std::string& type : types) {
@@ -148,25 +154,27 @@ Task<std::vector<boost::json::value>> MissingInstances(AwsCloud& cloud, std::vec
   co_return ids;
 }
 
-Task<std::vector<driver::cloud::AnnouncedEnd>> InterruptedInstances(AwsCloud& cloud,
-                                                                    std::vector<boost::json::value> ids) {
+Task<std::vector<driver::cloud::AnnouncedEnd>> EndingInstances(AwsCloud& cloud,
+                                                               std::vector<boost::json::value> ids) {
   auto listing = co_await cloud.instances.NotOlderThan(kListAge);
   std::vector<driver::cloud::AnnouncedEnd> ends;
   std::map<std::string, boost::json::value> running;  // spot instances
   for (boost::json::value& id : ids) {
     std::string name = ReadExternalId(id).instance;
     auto found = listing.items->find(name);
-    if (found == listing.items->end() || !found->second.is_spot) continue;
+    if (found == listing.items->end()) continue;
     const Ec2Instance& instance = found->second;
-    if (!instance.is_lost()) {
+    if (instance.is_lost()) {
+      ends.push_back({std::move(id), EndOf(instance)});
+    } else if (instance.is_spot) {
       running.emplace(std::move(name), std::move(id));
-    } else if (instance.reason_code.starts_with("Server.SpotInstance")) {
-      ends.push_back({std::move(id), instance.reason_code});
     }
   }
   if (running.empty()) co_return ends;
-  std::vector<SpotRequest> marked = co_await ListMarkedSpotRequests(cloud.ec2);
-  for (const SpotRequest& request : marked) {
+  Outcome<std::vector<SpotRequest>> marked = co_await Attempt(ListMarkedSpotRequests(cloud.ec2));
+  if (!marked && ends.empty()) marked.error().Rethrow();
+  if (!marked) co_return ends;
+  for (const SpotRequest& request : *marked) {
     auto node = running.extract(request.instance);
     if (node) ends.push_back({std::move(node.mapped()), request.status + ": " + request.message});
   }

@@ -18,8 +18,9 @@ Task<> DeleteMarked(AwsCloud& cloud, driver::cloud::Resource resource);
 // Those of `ids` whose instances ended, were stopped or are not listed (driver-aws.md 21).
 Task<std::vector<boost::json::value>> MissingInstances(AwsCloud& cloud, std::vector<boost::json::value> ids);
 
-// Those of `ids` whose spot instances AWS has announced to take away, or just took.
-Task<std::vector<driver::cloud::AnnouncedEnd>> InterruptedInstances(AwsCloud& cloud,
-                                                                    std::vector<boost::json::value> ids);
+// Those of `ids` whose instances are listed as ended or stopped, or whose spot instances AWS has announced to
+// take away.
+Task<std::vector<driver::cloud::AnnouncedEnd>> EndingInstances(AwsCloud& cloud,
+                                                               std::vector<boost::json::value> ids);
 
 }  // namespace nodepool::drivers::aws

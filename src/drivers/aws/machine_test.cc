@@ -239,7 +239,7 @@ TEST_F(AwsMachineTest, ATypeThatDoesNotExist) {
   auto other = std::make_shared<AwsLabel>(*label);
   other->name = LabelName("huge");
   other->instance_types = {"t3.enormous"};
-  pool->labels[other->name] = other;
+  pool->Offer(other);
   Start();
   EXPECT_EQ(provider->QuotaForLabel(*label).Get("ram"), 4096);
   try {

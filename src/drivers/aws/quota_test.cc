@@ -1,4 +1,6 @@
 // Limits of the account and of the machines in it (driver-aws.md 13).
+#include "drivers/aws/compute/quota.h"
+
 #include "drivers/aws/aws_fixture_for_test.h"
 #include "drivers/aws/compute/quota_codes.h"
 
@@ -45,12 +47,27 @@ class AwsQuotaTest : public AwsTest {
     auto made = std::make_shared<AwsLabel>(*label);
     made->name = LabelName(name);
     made->instance_types = {type};
-    pool->labels[made->name] = made;
+    pool->Offer(made);
     return *made;
   }
 };
 
 // AWS-30, AWS-31
+// A refusal concerns what counts under the same quota, and nothing else.
+TEST(QuotaCodesTest, RefusalsNameTheirQuota) {
+  AwsLabel label;
+  label.volume.type = "io1";
+  EXPECT_EQ(QuotaOf("VcpuLimitExceeded", label, "g5.xlarge"), "L-DB2E81BA");
+  EXPECT_EQ(QuotaOf("VcpuLimitExceeded", label, "m5.large"), "L-1216C47A");
+  EXPECT_EQ(QuotaOf("MaxSpotInstanceCountExceeded", label, "m5.large"), "L-34B43A08");
+  EXPECT_EQ(QuotaOf("HostLimitExceeded", label, "m5.large"), CodeOfHost("m5.large"));
+  EXPECT_EQ(QuotaOf("VolumeLimitExceeded", label, "m5.large"), "L-FD252861");
+  EXPECT_EQ(QuotaOf("MaxIOPSLimitExceeded", label, "m5.large"), "L-B3A130E6");
+  EXPECT_EQ(QuotaOf("AddressLimitExceeded", label, "m5.large"), "");
+  label.use_spot = true;
+  EXPECT_EQ(QuotaOf("VcpuLimitExceeded", label, "m5.large"), "L-34B43A08");
+}
+
 TEST_F(AwsQuotaTest, LimitsOfTheFamiliesThatLabelsUse) {
   ec2.quotas["ec2"] = {{kStandardCode, 6}, {kSpotCode, 8}, {"L-DB2E81BA", 4}, {"L-7295265B", 5}};
   ec2.types["g5.xlarge"] = 4;
@@ -77,6 +94,19 @@ TEST_F(AwsQuotaTest, ATypeWithoutAKnownQuotaLaunches) {
   Launch();
   EXPECT_EQ(last.resources, (Resources{{"cores", 4}, {"instances", 1}, {"ram", 4096}}));
   EXPECT_EQ(ec2.Count("ListServiceQuotas"), 0);
+}
+
+// A reload may put a label where another one was.
+TEST_F(AwsQuotaTest, NeedsBelongToLabelsNotToTheirAddresses) {
+  ec2.types["g5.xlarge"] = 4;
+  AwsLabel& gpu = AddLabel("gpu", "g5.xlarge");
+  Start();
+  Resources need = provider->QuotaForLabel(*label).resources();
+  Resources need_of_gpu = provider->QuotaForLabel(gpu).resources();
+  EXPECT_NE(need, need_of_gpu);
+  std::swap(*label, gpu);
+  EXPECT_EQ(provider->QuotaForLabel(*label).resources(), need_of_gpu);
+  EXPECT_EQ(provider->QuotaForLabel(gpu).resources(), need);
 }
 
 // AWS-34
@@ -166,7 +196,7 @@ TEST(JsonFaultTest, CodesHaveSeveralForms) {
             Verdict::kRateLimited);
   EXPECT_EQ(ReadJsonFault(503, "down").verdict, Verdict::kRetry);
   EXPECT_EQ(ReadJsonFault(400, "[]").verdict, Verdict::kInvalid);
-  EXPECT_TRUE(ReadJsonFault(400, R"({"__type": "UnrecognizedClientException"})").refuses_signature);
+  EXPECT_EQ(ReadJsonFault(400, R"({"__type": "UnrecognizedClientException"})").refuses_signature, true);
 }
 
 }  // namespace

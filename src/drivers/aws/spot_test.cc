@@ -44,7 +44,8 @@ TEST_F(AwsSpotTest, AnInterruptedInstanceIsAnnounced) {
   time.Advance(10s);
   instance.reason = "Server.SpotInstanceTermination";
   instance.ending = time.loop().SteadyNow();
-  EXPECT_EQ(Announced(), std::vector<std::string>{id + " Server.SpotInstanceTermination"});
+  EXPECT_EQ(Announced(),
+            std::vector<std::string>{id + " it is shutting-down, Server.SpotInstanceTermination"});
 }
 
 // AWS-74

@@ -14,11 +14,12 @@ ExampleAdapter::ExampleAdapter(std::shared_ptr<const driver::ProviderConfig> con
 Task<Instance> ExampleAdapter::Create(MachineReport& machine, CreateParameters parameters) {
   machine.SetState("creating the machine");
   std::string id = "test-" + parameters.hostname;
-  Instance& instance = cloud_[id];
+  Instance instance;
   instance.external_id = id;
   instance.name = parameters.hostname;
   instance.metadata = std::move(parameters.metadata);
   instance.quota = QuotaInformation::OneInstance();
+  cloud_[id] = instance;
 
   boost::json::value external_id(id);
   co_await machine.SetExternalId(std::move(external_id));

@@ -79,7 +79,7 @@ std::shared_ptr<const ExampleConfig> LoadExampleConfig(const config::ProviderSec
       label->connection = image->second;
       label->instance_type = offer.Text("instance-type");
       label->host_key_checking = false;
-      pool->labels[label->name] = std::move(label);
+      pool->Offer(std::move(label));
     }
     result->pools[pool->name] = std::move(pool);
   }

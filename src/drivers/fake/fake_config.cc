@@ -151,8 +151,8 @@ Schema MakeSchema() {
   return provider.With(cloud::UploadSettings()).With(cloud::SettingsOfVersion2());
 }
 
-std::shared_ptr<const driver::LabelConfig> ReadFakeLabel(const Section& section, const Section& pool,
-                                                         const config::Config& config, FakeConfig& provider) {
+std::shared_ptr<driver::LabelConfig> ReadFakeLabel(const Section& section, const Section& pool,
+                                                   const config::Config& config, FakeConfig& provider) {
   auto label = std::make_shared<FakeLabel>();
   cloud::ReadLabel(section, pool, config, cloud::FindIn(provider.cloud_images), provider, *label);
   label->min_ram = ReadCount(section, "min-ram");
@@ -198,8 +198,7 @@ std::shared_ptr<const FakeConfig> LoadFakeConfig(const config::ProviderSection& 
     auto pool = std::make_shared<driver::PoolConfig>();
     cloud::ReadCloudPool(entry, provider, *pool);
     for (const Section& offer : entry.Sections("labels")) {
-      std::shared_ptr<const driver::LabelConfig> label = ReadFakeLabel(offer, entry, config, *result);
-      pool->labels[label->name] = label;
+      pool->Offer(ReadFakeLabel(offer, entry, config, *result));
     }
     result->pools[pool->name] = std::move(pool);
   }

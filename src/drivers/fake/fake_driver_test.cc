@@ -27,7 +27,7 @@ class FakeDriverTest : public ::testing::Test {
     label = shape.get();
     auto pool = std::make_shared<driver::PoolConfig>();
     pool->name = PoolName("main");
-    pool->labels[shape->name] = shape;
+    pool->Offer(shape);
     config->name = ProviderName("fake-cloud");
     config->cloud = "anything";
     config->pools[pool->name] = pool;
@@ -147,6 +147,20 @@ TEST_F(FakeDriverTest, VolumesAreCounted) {
   Start();
   EXPECT_EQ(provider->QuotaForLabel(*label).resources(),
             (Resources{{"cores", 4}, {"instances", 1}, {"ram", 8192}, {"volumes", 1}, {"volume-gb", 20}}));
+}
+
+// A reload may put a label where another one was.
+TEST_F(FakeDriverTest, NeedsBelongToLabelsNotToTheirAddresses) {
+  Start();
+  FakeLabel other = *label;
+  other.name = LabelName("other");
+  other.boot_from_volume = true;
+  other.volume_size = 20;
+  EXPECT_EQ(provider->QuotaForLabel(*label).Get("volumes"), 0);
+  EXPECT_EQ(provider->QuotaForLabel(other).Get("volumes"), 1);
+  std::swap(*label, other);
+  EXPECT_EQ(provider->QuotaForLabel(*label).Get("volumes"), 1);
+  EXPECT_EQ(provider->QuotaForLabel(other).Get("volumes"), 0);
 }
 
 TEST_F(FakeDriverTest, LabelsThatCannotWork) {

@@ -64,7 +64,7 @@ class KubernetesTest : public ::testing::Test, protected driver::ProviderObserve
     label = made.get();
     auto main = std::make_shared<driver::PoolConfig>();
     main->name = PoolName("main");
-    main->labels[made->name] = made;
+    main->Offer(made);
     pool = main.get();
     config->pools[main->name] = main;
   }
@@ -132,7 +132,7 @@ class KubernetesTest : public ::testing::Test, protected driver::ProviderObserve
   }
   void Delete() { time.Run(provider->DeleteResources(last_id, last), std::chrono::hours(1)); }
   boost::json::object Port() const { return last.connection_port.value().as_object(); }
-  std::string Namespace() const { return "main-" + last_id.str(); }
+  std::string Namespace() const { return Port().at("namespace").as_string().c_str(); }
 
   void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override {
     results.push_back(outcome.result);

@@ -17,6 +17,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 
 constexpr const char* kNamespaceList = "/api/v1/namespaces";
 
@@ -25,6 +26,7 @@ TEST_F(KubernetesTest, APodInANamespaceOfItsOwn) {
   Start();
   Launch();
   std::string name = Namespace();
+  EXPECT_THAT(name, MatchesRegex("main-" + last_id.str() + "-[0-9a-f]{8}"));
   EXPECT_EQ(last.state, NodeState::kReady);
   EXPECT_EQ(last.external_id.as_string(), name);
   EXPECT_EQ(last.interface_ip, "pod-small");
@@ -150,6 +152,46 @@ TEST_F(KubernetesTest, ATokenIsAskedForWhenTheSecretStaysEmpty) {
   EXPECT_THAT(results, ElementsAre("ready"));
 }
 
+class SecretForbidden : public KubernetesTest,
+                        public ::testing::WithParamInterface<std::pair<int, const char*>> {};
+
+// K8S-99
+TEST_P(SecretForbidden, ATokenIsAskedForAtOnce) {
+  for (Kind kind : {Kind::kKubernetes, Kind::kOpenshift}) {
+    Start(kind);
+    results.clear();
+    imposter.Add({.method = "POST",
+                  .path = "/secrets",
+                  .status = GetParam().first,
+                  .reason = "Forbidden",
+                  .message = GetParam().second,
+                  .times = 100});
+    SteadyTime begun = time.loop().SteadyNow();
+    Launch();
+    EXPECT_LT(time.loop().SteadyNow() - begun, 5s);
+    EXPECT_THAT(TextIn(Port(), "token"), HasSubstr("requested token"));
+    EXPECT_THAT(results, ElementsAre("ready"));
+    EXPECT_EQ(imposter.Count("GET", "/api/v1/namespaces/" + Namespace() + "/secrets"), 0);
+    time.Run(provider->Stop());
+    provider.reset();
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    By, SecretForbidden,
+    ::testing::Values(
+        std::pair(403, "admission webhook \"v.example\" denied the request: no long-lived tokens"),
+        std::pair(400, "admission webhook \"v.example\" denied the request: no long-lived tokens")));
+
+TEST_F(KubernetesTest, WithoutTheRightToMakeSecretsATokenIsAskedForAtOnce) {
+  imposter.is_denied = [](const nodepool::testing::KubernetesImposter::Call& call) {
+    return call.method == "POST" && call.path.ends_with("/secrets");
+  };
+  Start();
+  Launch();
+  EXPECT_EQ(Port().at("token"), "requested token 1");
+  EXPECT_THAT(results, ElementsAre("ready"));
+}
+
 // K8S-89, K8S-90
 TEST_F(KubernetesTest, ATokenThatWasAskedForIsRenewedWhileItsNodeIsReady) {
   imposter.fills_secrets = false;
@@ -234,24 +276,6 @@ TEST_P(AnyCallFails, Once) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(By, AnyCallFails, ::testing::Values(0, 429, 503));
-
-// K8S-56: the answer to the namespace's creation is lost, and the namespace is there.
-TEST_F(KubernetesTest, ALostAnswerToACreation) {
-  Start();
-  imposter.Add({.method = "POST", .path = "/namespaces", .has_effect = true});
-  imposter.Add({.method = "POST", .path = "/pods", .has_effect = true});
-  Launch();
-  EXPECT_THAT(results, ElementsAre("ready"));
-  EXPECT_THAT(imposter.Namespaces(), ElementsAre(Namespace()));
-}
-
-TEST_F(KubernetesTest, AForeignNamespaceOfThatNameIsLeftAlone) {
-  Start();
-  imposter.Put("/api/v1/namespaces/main-0000000000", {});
-  config->launch_retries = 1;
-  EXPECT_THAT(LaunchFails(), HasSubstr("exists already and is not of this node"));
-  EXPECT_EQ(imposter.Count("DELETE", "/"), 0);
-}
 
 class PodFails : public KubernetesTest {
  protected:

@@ -1,5 +1,6 @@
 // Watches that many launches share, and that break; an API server that does not answer.
 #include "async/task_group.h"
+#include "drivers/kubernetes/api/paths.h"
 #include "drivers/kubernetes/kubernetes_fixture_for_test.h"
 
 namespace nodepool::drivers::kubernetes {
@@ -51,6 +52,96 @@ TEST_F(KubernetesTest, WatchesThatBreakLoseNoLaunch) {
   imposter.ClearCalls();
   time.Advance(1h);
   EXPECT_LE(imposter.Count("GET", "/api/v1/pods"), 13) << "a watch lasts five minutes";
+}
+
+// K8S-97
+TEST_F(KubernetesTest, VersionsThatGoBackAreNoticedAtOnce) {
+  imposter.RestoreAt(500'000);
+  Start();
+  Launch();
+  imposter.objects.erase("/api/v1/namespaces/" + Namespace() + "/pods/pod-small");
+  imposter.RestoreAt(100);
+  std::vector<boost::json::value> ids = {last.external_id};
+  SteadyTime begun = time.loop().SteadyNow();
+  Launch();
+  Delete();
+  EXPECT_LT(time.loop().SteadyNow() - begun, 5s);
+  EXPECT_THAT(results, ElementsAre("ready", "ready"));
+  EXPECT_EQ(time.Run(adapter->MissingMachines(ids)), ids) << "what the backup does not have is gone";
+}
+
+// K8S-97: a cut alone is no reason to list thousands of objects.
+TEST_F(KubernetesTest, ASilentWatchIsFollowedByAList) {
+  imposter.RestoreAt(500'000);
+  imposter.page_size = 100;
+  for (int i = 0; i < 501; ++i) {
+    boost::json::object labels = {{"nodepool_provider_name", "cluster"}};
+    imposter.Put(fmt::format("/api/v1/namespaces/other/pods/{}", i),
+                 {{"metadata", boost::json::object{{"labels", std::move(labels)}}}});
+  }
+  Start();
+  Launch();
+  imposter.RestoreAt(100);
+  imposter.ClearCalls();
+  SteadyTime begun = time.loop().SteadyNow();
+  Launch();
+  EXPECT_THAT(results, ElementsAre("ready", "ready"));
+  EXPECT_GT(time.loop().SteadyNow() - begun, 90s);
+  EXPECT_LT(time.loop().SteadyNow() - begun, 110s);
+  EXPECT_EQ(imposter.Count("GET", "/api/v1/pods"), 7) << "a silent watch, a list of six pages";
+}
+
+// K8S-100
+TEST_F(KubernetesTest, AWatchHasTheBoundsOfAList) {
+  Cloud cloud({time.loop(), random, blocking_pool, records, [] {}, this}, config,
+              MeansFor(time.loop(), imposter, connection));
+  std::unique_ptr<ObjectCache> cache = cloud.NewCache({kNamespaces, "", {}, "", 64 << 10});
+  cache->Start(cloud.tasks);
+  time.Run(cache->WaitForFirstList());
+  log::Capture log;
+  auto path = [](int i) { return fmt::format("/api/v1/namespaces/many-{}", i); };
+  for (int i = 0; i < 60; ++i) imposter.Put(path(i), {});
+  for (int i = 0; i < 1000; ++i) imposter.Put(path(0), {});
+  time.Advance(1s);
+  EXPECT_EQ(cache->objects().size(), 60u) << "changes of what is known are no growth";
+  EXPECT_EQ(log.Count("there is no end of new objects"), 0);
+  for (int i = 60; i < 500; ++i) imposter.Put(path(i), {});
+  time.Advance(1s);
+  EXPECT_EQ(cache->objects().size(), 65u);
+  EXPECT_EQ(log.Count("there is no end of new objects: 65, of 65 KiB"), 1);
+  for (int i = 30; i < 500; ++i) imposter.Remove(path(i));
+  imposter.ClearCalls();
+  time.Advance(29s);
+  EXPECT_EQ(imposter.calls().size(), 0u) << "no busy loop";
+  time.Advance(5s);
+  EXPECT_EQ(cache->objects().size(), 30u) << "with a list it goes on";
+  time.Run(cloud.tasks.Stop());
+}
+
+// driver-kubernetes.md 4.3
+TEST_F(KubernetesTest, AListWhosePagesExpireBeginsAgain) {
+  Start();
+  for (int i = 0; i < 5; ++i) {
+    boost::json::object labels = {{"nodepool_provider_name", "cluster"}, {"nodepool_node_id", "0000000099"}};
+    imposter.Put(fmt::format("/api/v1/namespaces/main-{}", i),
+                 {{"metadata", boost::json::object{{"labels", std::move(labels)}}}});
+  }
+  imposter.page_size = 2;
+  imposter.pages_that_expire = 1;
+  EXPECT_EQ(time.Run(adapter->ListInstances()).size(), 5u);
+  imposter.pages_that_expire = 1000;
+  EXPECT_THROW(time.Run(adapter->ListInstances()), driver::cloud::api::ApiError)
+      << "it is not repeated for ever";
+}
+
+// K8S-98: neither list nor watch works, the pod runs all the same.
+TEST_F(KubernetesTest, APodIsReadOnceBeforeItsTimeIsUp) {
+  Start();
+  imposter.Add({.method = "GET", .path = "/api/v1/pods", .status = 500, .times = 10'000});
+  Launch();
+  EXPECT_THAT(results, ElementsAre("ready"));
+  EXPECT_EQ(last.host_id, "node-1");
+  EXPECT_EQ(imposter.Count("GET", "/api/v1/namespaces/" + Namespace() + "/pods/pod-small"), 1);
 }
 
 TEST_F(KubernetesTest, APodThatIsDeletedWhileAWatchIsLostEndsItsLaunch) {

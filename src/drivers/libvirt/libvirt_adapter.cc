@@ -66,6 +66,8 @@ QuotaInformation LibvirtAdapter::QuotaForLabel(const LabelConfig& label) {
   return ToQuota(NeedOf(site_, Own(label)));
 }
 
+Task<> LibvirtAdapter::LookAgain() { co_await site_.image_sizes.Refresh(site_.Usable()); }
+
 Readiness LibvirtAdapter::LabelReady(const LabelConfig& label) {
   if (!label.cloud_image || config_->cloud_images.at(*label.cloud_image).path) return Readiness::kReady;
   if (!site_.image_sizes.is_known()) return Readiness::kUnknown;

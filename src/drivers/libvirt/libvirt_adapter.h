@@ -20,6 +20,7 @@ class LibvirtAdapter : public driver::cloud::CloudAdapter<LibvirtConfig, Libvirt
   Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids) override;
   Task<driver::QuotaInformation> QuotaLimits() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
+  Task<> LookAgain() override;
   driver::Readiness LabelReady(const driver::LabelConfig& label) override;
   Task<std::string> UploadImage(ImageUpload upload) override;
   Task<> DeleteImage(std::string external_id) override;

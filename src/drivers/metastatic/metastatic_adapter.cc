@@ -6,6 +6,7 @@
 #include "async/deadline.h"
 #include "base/scope_exit.h"
 #include "driver/cloud/metadata.h"
+#include "model/decline_reasons.h"
 
 namespace nodepool::drivers {
 
@@ -285,7 +286,9 @@ Task<bool> MetastaticAdapter::FollowRequest(RequestId id, BackingRequest request
     co_return true;
   }
   if (state == RequestState::kFailed) {
-    co_await FailRequest(id, "the request for a backing node failed");
+    std::string why = fmt::format("no node of its backing label {} could be had: {}",
+                                  request.label->backing_label, WhyFailed(stored->record));
+    co_await FailRequest(id, std::move(why));
     co_return true;
   }
   co_return false;
@@ -298,15 +301,21 @@ Task<> MetastaticAdapter::Claim(RequestId id, BackingRequest request, NodeId nod
   backing.label = request.label->name;
   backing.slots = request.label->max_parallel_jobs;
   backing.launched = request.made;
-  auto change = [this, &backing](Node& record) {
-    if (record.state == NodeState::kInUse && ParseBackingNode(record.user_data.value(), owner_))
-      return store::Change::kSkip;
+  bool is_delivered = false;
+  auto change = [this, &backing, &id, &is_delivered](Node& record) {
+    bool is_ours =
+        record.state == NodeState::kInUse && ParseBackingNode(record.user_data.value(), owner_).has_value();
+    // An operator may have held or deleted it meanwhile.
+    bool is_new = record.state == NodeState::kReady && record.allocated_to == id;
+    is_delivered = is_ours || is_new;
+    if (!is_new) return store::Change::kSkip;
     record.user_data = ToUserData(backing, owner_);
     record.SetState(NodeState::kInUse, environment_.loop.Now());
     return store::Change::kWrite;
   };
   bool is_claimed = co_await environment_.records.store.nodes.Claim(node, owner_, change, id);
-  if (!is_claimed) co_return co_await FailRequest(id, "the backing node was taken by another client");
+  if (!is_claimed || !is_delivered)
+    co_return co_await FailRequest(id, "the backing node was taken by another client");
   logger_.About({"", "", node.str()})
       .Info("Backing node for label {} with {} slots", backing.label, backing.slots);
   backing_nodes_.Set(node, std::move(backing), environment_.loop.Now());
@@ -340,12 +349,12 @@ int MetastaticAdapter::WaitingFor(const RequestId& request) const {
 
 // Hands out free slots to waiting creations, oldest backing node first.
 Task<> MetastaticAdapter::Serve() {
-  std::set<const MetastaticLabel*> labels;
-  for (const std::shared_ptr<Waiter>& waiter : waiters_) labels.insert(waiter->label);
-  for (const MetastaticLabel* label : labels) {
+  std::map<LabelName, const MetastaticLabel*> labels;
+  for (const std::shared_ptr<Waiter>& waiter : waiters_) labels.emplace(waiter->label->name, waiter->label);
+  for (const auto& [name, label] : labels) {
     while (true) {
       std::vector<std::shared_ptr<Waiter>> waiting = WaitingFor(*label);
-      std::optional<NodeId> backing = backing_nodes_.WithRoom(label->name, environment_.loop.Now());
+      std::optional<NodeId> backing = backing_nodes_.WithRoom(name, environment_.loop.Now());
       if (waiting.empty() || !backing) break;
       bool is_known = co_await Occupy(std::move(*backing), std::move(waiting));
       if (!is_known) break;  // the cache will show its state

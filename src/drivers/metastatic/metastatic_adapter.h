@@ -47,8 +47,8 @@ class MetastaticAdapter : public driver::cloud::CloudAdapter<MetastaticConfig, M
   // A creation that has no slot yet.
   struct Waiter {
     NodeId node;
-    const MetastaticLabel* label;
-    RequestId request;  // the request whose node is for this one; empty: none yet
+    const MetastaticLabel* label;  // the configuration's, as below
+    RequestId request;             // the request whose node is for this one; empty: none yet
     bool is_alive = true;
     OneShot<Place> place;
   };

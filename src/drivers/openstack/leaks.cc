@@ -91,6 +91,21 @@ Task<std::vector<boost::json::value>> MissingServers(Cloud& cloud, std::vector<b
   co_return ids;
 }
 
+Task<std::vector<driver::cloud::AnnouncedEnd>> EndedServers(Cloud& cloud,
+                                                            std::vector<boost::json::value> ids) {
+  auto listing = co_await cloud.servers.NotOlderThan(kListAge);
+  std::vector<driver::cloud::AnnouncedEnd> ends;
+  for (boost::json::value& id : ids) {
+    if (!id.is_string()) continue;
+    auto found = listing.items->find(std::string(id.as_string()));
+    if (found == listing.items->end()) continue;
+    const std::string& status = found->second.status;
+    bool has_ended = found->second.is_deleted() || status == "SHUTOFF" || status == "SOFT_DELETED";
+    if (has_ended) ends.push_back({std::move(id), "it is in status " + status});
+  }
+  co_return ends;
+}
+
 Task<> DeleteMarked(Cloud& cloud, Resource resource) {
   std::string id = std::move(resource.id);
   if (resource.type == kImage) {

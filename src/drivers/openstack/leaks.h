@@ -15,6 +15,10 @@ Task<std::vector<driver::cloud::Resource>> ListMarked(Cloud& cloud);
 // Which of these external ids name servers that the project no longer has.
 Task<std::vector<boost::json::value>> MissingServers(Cloud& cloud, std::vector<boost::json::value> ids);
 
+// Those of `ids` whose servers are listed as shut off or deleted.
+Task<std::vector<driver::cloud::AnnouncedEnd>> EndedServers(Cloud& cloud,
+                                                            std::vector<boost::json::value> ids);
+
 // Deletes what ListMarked listed. If it is gone already, that is success or kNotFound.
 Task<> DeleteMarked(Cloud& cloud, driver::cloud::Resource resource);
 

@@ -54,6 +54,36 @@ TEST_F(OpenstackTest, AServerIsMadeAndItsNodeDescribed) {
   EXPECT_EQ(TextIn(metadata, "nodepool_pool_name"), "main");
   EXPECT_EQ(TextIn(metadata, "nodepool_provider_name"), "cloud");
   EXPECT_EQ(TextIn(metadata, "nodepool_image_name"), "debian");
+  EXPECT_THAT(TextIn(metadata, "nodepool_attempt"), ::testing::SizeIs(32));
+}
+
+// The server carries the attempt's mark, so it is known to be the attempt's own.
+TEST_F(OpenstackTest, AServerWhoseAnswerWasLostIsFoundByItsMark) {
+  Start();
+  imposter.AddServer({{"nodepool_node_id", "0000000000"}, {"nodepool_provider_name", "cloud"}});
+  imposter.Add({.method = "POST", .path = "/compute/v2.1/servers", .breaks = true, .has_effect = true});
+  Launch();
+  EXPECT_EQ(last.state, NodeState::kReady);
+  EXPECT_THAT(results, ElementsAre("ready"));
+  EXPECT_EQ(imposter.Count("POST", "/compute/v2.1/servers"), 1);
+  std::string id(last.external_id.as_string());
+  const boost::json::object& metadata = imposter.servers.at(id).record.at("metadata").as_object();
+  EXPECT_EQ(TextIn(metadata, "nodepool_node_id"), last_id.value);
+}
+
+// Others of the same node and provider are another installation's, or a former node's.
+TEST_F(OpenstackTest, AServerWithoutTheMarkIsNotUsed) {
+  Start();
+  for (const char* mark : {"", "0123456789abcdef0123456789abcdef"}) {
+    imposter.AddServer({{"nodepool_node_id", "0000000000"},
+                        {"nodepool_provider_name", "cloud"},
+                        {"nodepool_attempt", mark}});
+  }
+  imposter.Add({.method = "POST", .path = "/compute/v2.1/servers", .status = 502});
+  Launch();
+  EXPECT_EQ(results.back(), "ready");
+  EXPECT_EQ(imposter.Count("POST", "/compute/v2.1/servers"), 2);
+  EXPECT_EQ(imposter.servers.size(), 3u);
 }
 
 // LA-37: without groups the request names none; the same holds for everything else that is not set.

@@ -57,6 +57,11 @@ Task<std::vector<boost::json::value>> OpenstackAdapter::MissingMachines(std::vec
   return MissingServers(cloud_, std::move(ids));
 }
 
+Task<std::vector<driver::cloud::AnnouncedEnd>> OpenstackAdapter::AnnouncedEnds(
+    std::vector<boost::json::value> ids) {
+  return EndedServers(cloud_, std::move(ids));
+}
+
 Task<QuotaInformation> OpenstackAdapter::QuotaLimits() {
   QuotaInformation limits = co_await ReadLimits(cloud_);
   // Called first when the provider starts, so that its labels are known before requests arrive.
@@ -76,6 +81,11 @@ QuotaInformation OpenstackAdapter::QuotaForLabel(const LabelConfig& label) {
 
 Task<std::vector<std::optional<std::string>>> OpenstackAdapter::AvailabilityZones() {
   return cloud_.lookups.Zones();
+}
+
+Task<> OpenstackAdapter::LookAgain() {
+  co_await cloud_.images.LookAgain();
+  co_await cloud_.lookups.RefreshFlavors();
 }
 
 Readiness OpenstackAdapter::LabelReady(const LabelConfig& label) {

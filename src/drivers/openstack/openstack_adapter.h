@@ -22,9 +22,11 @@ class OpenstackAdapter : public driver::cloud::Adapter {
   Task<std::vector<driver::cloud::Resource>> ListResources() override;
   Task<> DeleteResource(driver::cloud::Resource resource) override;
   Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids) override;
+  Task<std::vector<driver::cloud::AnnouncedEnd>> AnnouncedEnds(std::vector<boost::json::value> ids) override;
   Task<driver::QuotaInformation> QuotaLimits() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::vector<std::optional<std::string>>> AvailabilityZones() override;
+  Task<> LookAgain() override;
   driver::Readiness LabelReady(const driver::LabelConfig& label) override;
   Task<std::vector<std::string>> FindFaults(const driver::ProviderConfig& config) override;
   Task<std::string> UploadImage(ImageUpload upload) override;

@@ -28,7 +28,7 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
     auto made_pool = std::make_shared<OpenstackPool>();
     made_pool->name = PoolName("main");
     made_pool->auto_floating_ip = false;
-    made_pool->labels[shape->name] = shape;
+    made_pool->Offer(shape);
     pool = made_pool.get();
     config->name = ProviderName("cloud");
     config->pools[made_pool->name] = made_pool;

@@ -59,6 +59,20 @@ TEST_F(OpenstackTest, ALabelWithoutFlavorIsInError) {
   EXPECT_EQ(provider->LabelReady(*label), driver::Readiness::kReady);
 }
 
+// A reload may put a label where another one was.
+TEST_F(OpenstackTest, NeedsAndFaultsBelongToLabelsNotToTheirAddresses) {
+  Start();
+  OpenstackLabel broken = *label;
+  broken.name = LabelName("broken");
+  broken.flavor_name = "m9.none";
+  EXPECT_EQ(provider->QuotaForLabel(*label).Get("cores"), 1);
+  EXPECT_THROW(provider->QuotaForLabel(broken), Error);
+  std::swap(*label, broken);
+  EXPECT_THROW(provider->QuotaForLabel(*label), Error);
+  EXPECT_EQ(provider->LabelReady(*label), driver::Readiness::kNotReady);
+  EXPECT_EQ(provider->QuotaForLabel(broken).Get("cores"), 1);
+}
+
 TEST_F(OpenstackTest, NothingIsWrongWithWhatTheCloudHas) {
   label->networks = {"public"};
   Start();
@@ -108,6 +122,20 @@ TEST_F(OpenstackTest, LeakedServersAreRemoved) {
   time.Advance(60s);
   time.Run(provider->CleanupLeakedResources());
   EXPECT_EQ(imposter.Counts()["DELETE /compute/v2.1/servers/ID"], 1);
+}
+
+// The list says it, so nothing is looked at twice.
+TEST_F(OpenstackTest, AReadyNodeWhoseServerIsShutOffIsDeletedAtTheFirstCheck) {
+  Start();
+  Launch();
+  auto state = [this] { return time.Run(store.nodes.Read(last_id))->record.state; };
+  time.Advance(60s);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(state(), NodeState::kReady);
+  imposter.servers.begin()->second.record["status"] = "SHUTOFF";
+  time.Advance(60s);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(state(), NodeState::kDeleting);
 }
 
 // D-69
@@ -263,7 +291,7 @@ TEST_F(LeaksTest, ImagesWithoutARecordAreRemoved) {
   std::string begun = AddMarkedImage(FormerUpload(), "cloud", "queued");
   std::string finished = AddMarkedImage(FormerUpload(), "cloud", "active");
   std::string others = AddMarkedImage(former, "other", "active");
-  // It has the number of a deleted upload; a later upload with the same contents uses it.
+  // It has the number of a deleted upload; a later upload of a Python builder uses it.
   std::string adopted = AddMarkedImage(former, "cloud", "active");
   time.Run(MakeUpload(adopted));
   AddMarkedImage(time.Run(MakeUpload("")), "cloud", "active");

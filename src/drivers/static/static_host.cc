@@ -198,21 +198,30 @@ Task<> StaticHost::Reserve(Findings findings, std::vector<int> slots,
   for (int slot : slots) {
     if (is_idle_) co_return;
     Node record = NewRecord(findings, slot);
+    record.SetState(NodeState::kInit, environment_.loop.Now());
     record.allocated_to = kRegistration;
-    NodeId id = co_await environment_.records.store.nodes.Create(std::move(record));
-    std::optional<store::LockedNode> node = co_await environment_.records.store.nodes.TryLock(id);
-    if (node) reserved.push_back(std::move(*node));
+    auto offer = [this](Node& node) {
+      node.SetState(NodeState::kReady, environment_.loop.Now());
+      return store::Change::kWrite;
+    };
+    store::LockedNode node = co_await environment_.records.store.nodes.CreateLocked(std::move(record), offer);
+    reserved.push_back(std::move(node));
   }
 }
 
+// An operator or another program may have written meanwhile; then the node is left to them.
 Task<> StaticHost::Settle(store::LockedNode& node, bool is_wanted) {
-  if (!is_wanted) co_return co_await node.Remove();
-  auto free = [](Node& record) {
+  auto settle = [this, is_wanted](Node& record) {
+    if (record.state != NodeState::kReady || record.allocated_to != kRegistration)
+      return store::Change::kSkip;
     record.allocated_to = RequestId();
+    if (!is_wanted) record.SetState(NodeState::kDeleting, environment_.loop.Now());
     return store::Change::kWrite;
   };
-  co_await node.Update(free);
+  bool is_ours = co_await node.Update(settle);
+  if (is_ours && !is_wanted) co_return co_await node.Remove();
   co_await node.Unlock();
+  if (!is_ours) co_return;
   logger_.About({"", "", node.id().str()})
       .Info("Registered static node {} slot {}", identity_.ToString(), node.record().slot.value_or(0));
 }

@@ -1,10 +1,13 @@
 #include "launcher/cleaners/deleted_node_worker.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "async/attempt.h"
 #include "async/cleanup.h"
 #include "async/deadline.h"
+#include "base/request_id.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "launcher/lock_unclaimed.h"
@@ -182,12 +185,17 @@ Task<> DeletedNodeWorker::Guarded(NodeId id, Task<> task) {
     co_return;
   }
   if (FailedWith(done, Verdict::kLostSession)) co_return;
-  logger_.About({"", "", id.value}).Error("Deleting failed, will be tried again: {}", done.error().message());
-  Failures& failures = failures_[id];
-  int exponent = std::min(failures.count++, 10);
-  Duration pause =
-      std::min(context_.intervals.delete_retry * (1 << exponent), context_.intervals.delete_retry_max);
-  failures.not_before = context_.loop.SteadyNow() + pause;
+  Failed(id, done.error().message());
+}
+
+// A cloud that is away fails all deletions again and again: each cause is logged once for each node.
+void DeletedNodeWorker::Failed(const NodeId& id, const std::string& why) {
+  const Backoff::Settings settings{context_.intervals.delete_retry, context_.intervals.delete_retry_max};
+  Failures& failures = failures_.try_emplace(id, Failures{Backoff(settings, context_.random)}).first->second;
+  log::Level level = ReplaceMessage(failures.last, why) ? log::Level::kError : log::Level::kDebug;
+  logger_.About({"", "", id.value})
+      .Write(level, fmt::format("Deleting failed, will be tried again: {}", why));
+  failures.not_before = context_.loop.SteadyNow() + failures.pauses.Next();
   loops_.Spawn("retry delete", {"", "", id.value}, RetryLater(id, failures.not_before));
 }
 

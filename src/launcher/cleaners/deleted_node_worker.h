@@ -3,8 +3,10 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
+#include "async/backoff.h"
 #include "async/task_group.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
@@ -50,6 +52,7 @@ class DeletedNodeWorker {
   Task<> HoldIfNoted(store::LockedNode& node, std::optional<HoldNote> note);
   Task<> Deallocate(NodeId id);
   Task<> FreeIfLeft(store::LockedNode& node, RequestId request);
+  void Failed(const NodeId& id, const std::string& why);
   Task<> RetryLater(NodeId id, SteadyTime when);
   Task<> Sweep();
   Task<> ExamineAll();
@@ -63,12 +66,13 @@ class DeletedNodeWorker {
   std::set<NodeId> changed_;  // while under way: to be examined again afterwards
   std::set<NodeId> removed_;  // by us, though the cache still shows them
   struct Failures {
-    int count = 0;
+    Backoff pauses;
     SteadyTime not_before{};
+    std::string last;
   };
-  std::map<NodeId, Failures> failures_;
-  WaitList progress_;  // notified when a node changed or is done
-  TaskGroup tasks_;    // cancelled when the session is lost
+  std::map<NodeId, Failures> failures_;  // until the deletion succeeds, or the node is gone
+  WaitList progress_;                    // notified when a node changed or is done
+  TaskGroup tasks_;                      // cancelled when the session is lost
   TaskGroup loops_;
   bool is_ending_ = false;
   std::vector<Subscription> subscriptions_;

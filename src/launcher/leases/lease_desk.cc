@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <ranges>
+
 #include "async/deadline.h"
 #include "base/digest.h"
+#include "base/find_or_empty.h"
 #include "base/scope_exit.h"
 
 namespace nodepool::launcher {
@@ -51,25 +54,46 @@ LeaseDesk::LeaseDesk(Context& context) : context_(context) {
 LeaseDesk::~LeaseDesk() = default;
 
 std::size_t LeaseDesk::NodesOf(const std::string& client) const {
-  auto more = being_made_.find(client);
-  return context_.leases.NodeCountOf(client) + (more == being_made_.end() ? 0 : more->second);
+  return context_.leases.NodeCountOf(client) + FindOrEmpty(being_made_, client).nodes + HeldNodesOf(client);
+}
+
+// A node that is being held may be in neither cache for a moment.
+std::size_t LeaseDesk::HeldNodesOf(const std::string& client) const {
+  const std::set<NodeId>& held = context_.nodes.HeldBy(client);
+  std::set<NodeId> unseen;
+  auto [begin, end] = being_held_.equal_range(client);
+  for (const auto& [key, node] : std::ranges::subrange(begin, end)) {
+    if (!held.contains(node) && context_.leases.Holding(node) == nullptr) unseen.insert(node);
+  }
+  return held.size() + unseen.size();
+}
+
+Result LeaseDesk::Check(const LeaseOrder& order) const {
+  if (context_.leases.all().size() + leases_being_made_ >= kMaxLeases) return Result::kFull;
+  std::size_t leases = context_.leases.OfClient(order.client).size();
+  if (leases + FindOrEmpty(being_made_, order.client).leases >= kMaxLeasesOfClient)
+    return Result::kTooManyLeases;
+  bool is_too_much = order.max_nodes && NodesOf(order.client) + order.labels.size() > *order.max_nodes;
+  return is_too_much ? Result::kTooMany : Result::kMade;
 }
 
 Task<PlacedOrder> LeaseDesk::Place(LeaseOrder order) {
   if (!order.key.empty()) {
-    const store::StoredLease* existing = co_await Find(IdOfKey(order));
-    if (existing != nullptr) co_return co_await Repeat(existing->id, order);
+    std::optional<store::StoredLease> existing = co_await Find(IdOfKey(order));
+    if (existing) co_return co_await Repeat(existing->id, order);
   }
-  std::size_t nodes = NodesOf(order.client);
-  bool is_too_much = order.max_nodes && nodes + order.labels.size() > *order.max_nodes;
-  if (is_too_much) co_return PlacedOrder{Result::kTooMany, {}, nodes};
-  std::size_t& being_made = being_made_[order.client];
+  Result result = Check(order);
+  if (result != Result::kMade) co_return PlacedOrder{result, {}, NodesOf(order.client)};
   std::size_t count = order.labels.size();
-  being_made += count;
-  ScopeExit made([this, client = order.client, count] {
+  BeingMade& begun = being_made_[order.client];
+  ++begun.leases;
+  begun.nodes += count;
+  ++leases_being_made_;
+  ScopeExit ended([this, client = order.client, count] {
     auto entry = being_made_.find(client);
-    entry->second -= count;
-    if (entry->second == 0) being_made_.erase(entry);
+    entry->second.nodes -= count;
+    if (--entry->second.leases == 0) being_made_.erase(entry);
+    --leases_being_made_;
   });
   PlacedOrder placed = co_await Make(std::move(order));
   co_return placed;
@@ -90,18 +114,17 @@ Task<PlacedOrder> LeaseDesk::Make(LeaseOrder order) {
 }
 
 Task<PlacedOrder> LeaseDesk::Repeat(LeaseId id, const LeaseOrder& order) {
-  const store::StoredLease* lease = co_await Find(id);
-  if (lease == nullptr)
-    throw Error(Verdict::kRetry, "the lease of this idempotency key has just ended; try again");
+  std::optional<store::StoredLease> lease = co_await Find(id);
+  if (!lease) throw Error(Verdict::kRetry, "the lease of this idempotency key has just ended; try again");
   bool is_same = lease->record.asked == order.asked;
   co_return PlacedOrder{is_same ? Result::kRepeated : Result::kDiffers, id, 0};
 }
 
-Task<const store::StoredLease*> LeaseDesk::Find(LeaseId id) {
+Task<std::optional<store::StoredLease>> LeaseDesk::Find(LeaseId id) {
+  if (context_.leases.Find(id) == nullptr) co_await context_.leases.CatchUp();
   const store::StoredLease* found = context_.leases.Find(id);
-  if (found != nullptr) co_return found;
-  co_await context_.leases.CatchUp();
-  co_return context_.leases.Find(id);
+  if (found == nullptr) co_return std::nullopt;
+  co_return *found;
 }
 
 Task<> LeaseDesk::AwaitDecision(LeaseId id, SteadyTime deadline) {
@@ -145,8 +168,13 @@ Task<bool> LeaseDesk::End(LeaseId id) {
 
 Task<bool> LeaseDesk::HoldNode(LeaseId id, NodeId node, std::string reason,
                                std::optional<std::int64_t> seconds) {
+  const store::StoredLease* lease = context_.leases.Find(id);
+  std::string client = lease == nullptr ? "" : lease->record.client;
+  auto entry = being_held_.emplace(client, node);
+  ScopeExit seen([this, entry] { being_held_.erase(entry); });
   bool is_done = co_await context_.store.leases.HoldNode(id, node, std::move(reason), seconds);
   if (is_done) co_await context_.leases.CatchUp();
+  if (is_done) co_await context_.nodes.CatchUp();
   co_return is_done;
 }
 

@@ -23,19 +23,25 @@ struct LeaseOrder {
   std::int64_t lease_seconds = 300;
   std::string key;                       // idempotency key; empty: none
   std::string asked;                     // digest of what was asked
-  std::optional<std::size_t> max_nodes;  // of all leases of the client together
+  std::optional<std::size_t> max_nodes;  // of the client: of all its leases together, and held ones
 };
+
+// How many leases there may be (http-requests.md 3.1).
+inline constexpr std::size_t kMaxLeasesOfClient = 4'000;
+inline constexpr std::size_t kMaxLeases = 16'000;
 
 struct PlacedOrder {
   enum class Result {
     kMade,
-    kRepeated,  // the key's lease exists
-    kDiffers,   // it exists, and something else was asked for
-    kTooMany,   // the client would have more than max_nodes
+    kRepeated,       // the key's lease exists
+    kDiffers,        // it exists, and something else was asked for
+    kTooMany,        // the client would have more than max_nodes
+    kTooManyLeases,  // the client would have more than kMaxLeasesOfClient
+    kFull,           // there would be more than kMaxLeases
   };
   Result result = Result::kMade;
   LeaseId id;
-  std::size_t nodes = 0;  // that the client's other leases have or wait for
+  std::size_t nodes = 0;  // that the client has or waits for
 };
 
 // Makes, finds and changes leases for the clients of this launcher's web server. Errors are those of
@@ -47,9 +53,8 @@ class LeaseDesk {
 
   // Ends when the cache shows the lease.
   Task<PlacedOrder> Place(LeaseOrder order);
-  // The cache's entry; when it has none, once it has caught up. Null: there is no such lease. Valid until the
-  // next await.
-  Task<const store::StoredLease*> Find(LeaseId id);
+  // As the cache has it; when it has none, once it has caught up. nullopt: there is no such lease.
+  Task<std::optional<store::StoredLease>> Find(LeaseId id);
   // Ends when the lease is not waiting any more, or at the deadline; at once when too many wait.
   Task<> AwaitDecision(LeaseId id, SteadyTime deadline);
 
@@ -61,13 +66,23 @@ class LeaseDesk {
   const store::LeaseCache& leases() const { return context_.leases; }
 
  private:
+  // What the cache does not show yet.
+  struct BeingMade {
+    std::size_t leases = 0;
+    std::size_t nodes = 0;
+  };
+
+  PlacedOrder::Result Check(const LeaseOrder& order) const;
   Task<PlacedOrder> Make(LeaseOrder order);
   Task<PlacedOrder> Repeat(LeaseId id, const LeaseOrder& order);
   std::size_t NodesOf(const std::string& client) const;
+  std::size_t HeldNodesOf(const std::string& client) const;
   Task<> Wait(LeaseId id);
 
   Context& context_;
-  std::map<std::string, std::size_t> being_made_;  // nodes by client, which the cache does not show yet
+  std::map<std::string, BeingMade> being_made_;    // by client
+  std::size_t leases_being_made_ = 0;              // of all clients
+  std::multimap<std::string, NodeId> being_held_;  // by client
   std::map<LeaseId, WaitList> waiting_;
   std::size_t waits_ = 0;
   Subscription changes_;

@@ -58,6 +58,21 @@ class LeaseKeeperTest : public LauncherTest {
   void End(const LeaseId& id) {
     Write(id, [](Lease& lease) { lease.state = LeaseState::kEnding; });
   }
+  // A lease whose request is fulfilled with this node.
+  LeaseId LendWith(store::LockedNode& node) {
+    LeaseId id(random_.UuidHex());
+    Lease lease = OfLabels({"small"});
+    NodeRequest request = RequestFor(id, lease, time_.loop().Now());
+    request.SetState(RequestState::kFulfilled, time_.loop().Now());
+    request.nodes = {node.id()};
+    lease.request = time_.Run(client_store_->requests.Create("200", request, false));
+    time_.Run(node.Update([&](Node& record) {
+      record.allocated_to = lease.request;
+      return Change::kWrite;
+    }));
+    Put("/nodepool/leases/" + id.value, ToJson(lease));
+    return id;
+  }
   std::optional<std::string> OwnerOf(const NodeId& node) {
     return time_.Run(client_store_->nodes.Owner(node));
   }
@@ -197,6 +212,30 @@ TEST_F(LeaseKeeperTest, TheRequestOfALeaseIsFoundAgain) {
   EXPECT_TRUE(AwaitLease(id, LeaseState::kHeld, seconds(10)));
 }
 
+// REQ-28: the keeper sees the lease between the web server's two writes.
+TEST_F(LeaseKeeperTest, NodesAreHandedOverWithoutDelay) {
+  StartLauncher();
+  HeldLease();
+  for (int i = 0; i < 5; ++i) {
+    SteadyTime start = time_.loop().SteadyNow();
+    HeldLease();
+    EXPECT_LT(time_.loop().SteadyNow() - start, std::chrono::milliseconds(200)) << i;
+  }
+}
+
+// REQ-28
+TEST_F(LeaseKeeperTest, ALeaseEndsWhileItsRequestIsMissing) {
+  StartLauncher();
+  End(HeldLease());
+  LeaseId id(random_.UuidHex());
+  Put("/nodepool/leases/" + id.value, ToJson(OfLabels({"small"})));
+  time_.Advance(std::chrono::milliseconds(500));
+  SteadyTime start = time_.loop().SteadyNow();
+  End(id);
+  EXPECT_TRUE(AwaitGone(id));
+  EXPECT_LT(time_.loop().SteadyNow() - start, std::chrono::milliseconds(200));
+}
+
 // REQ-5
 TEST_F(LeaseKeeperTest, ALeaseWithoutAnyRequestFails) {
   StartLauncher();
@@ -237,25 +276,54 @@ TEST_F(LeaseKeeperTest, NobodyContendsWithoutLeases) {
 TEST_F(LeaseKeeperTest, ANodeThatAnotherProcessLocksMakesTheLeaseFail) {
   StartLauncher();
   NodeId free = AddNode(NodeState::kReady, [](Node& node) { node.external_id = "i-7"; });
-  LeaseId id(random_.UuidHex());
-  Lease lease = OfLabels({"small"});
-  NodeRequest request = RequestFor(id, lease, time_.loop().Now());
-  request.SetState(RequestState::kFulfilled, time_.loop().Now());
-  request.nodes = {free};
   auto lock = time_.Run(client_store_->nodes.TryLock(free));
   ASSERT_TRUE(lock);
-  lease.request = time_.Run(client_store_->requests.Create("200", request, false));
-  time_.Run(lock->Update([&](Node& node) {
-    node.allocated_to = lease.request;
-    return Change::kWrite;
-  }));
-  Put("/nodepool/leases/" + id.value, ToJson(lease));
+  LeaseId id = LendWith(*lock);
   time_.Advance(seconds(25));
   EXPECT_EQ(ReadLease(id)->state, LeaseState::kWaiting) << "a launcher may lock it for a moment";
   ASSERT_TRUE(AwaitLease(id, LeaseState::kFailed, seconds(10)));
   EXPECT_THAT(*ReadLease(id)->failure, HasSubstr("locked by another process"));
   EXPECT_THAT(Requests(), IsEmpty());
   time_.Run(lock->Unlock());
+}
+
+// REQ-28
+TEST_F(LeaseKeeperTest, ALeaseEndsWhileItsNodeIsLockedByAnotherProcess) {
+  StartLauncher();
+  NodeId free = AddNode(NodeState::kReady, [](Node& node) { node.external_id = "i-7"; });
+  auto lock = time_.Run(client_store_->nodes.TryLock(free));
+  ASSERT_TRUE(lock);
+  LeaseId id = LendWith(*lock);
+  time_.Advance(seconds(10));
+  SteadyTime start = time_.loop().SteadyNow();
+  End(id);
+  EXPECT_TRUE(AwaitGone(id));
+  EXPECT_LT(time_.loop().SteadyNow() - start, std::chrono::milliseconds(200));
+  time_.Run(lock->Unlock());
+  EXPECT_TRUE(AwaitClean());
+}
+
+// REQ-28
+TEST_F(LeaseKeeperTest, NodesAreHandedOverSoonAfterTheyAreUnlocked) {
+  StartLauncher();
+  NodeId free = AddNode(NodeState::kReady, [](Node& node) { node.external_id = "i-7"; });
+  auto lock = time_.Run(client_store_->nodes.TryLock(free));
+  ASSERT_TRUE(lock);
+  LeaseId id = LendWith(*lock);
+  time_.Advance(seconds(10));
+  time_.Run(lock->Unlock());
+  EXPECT_TRUE(AwaitLease(id, LeaseState::kHeld, seconds(1)));
+}
+
+// REQ-27
+TEST_F(LeaseKeeperTest, AFailedLeaseEndsSoon) {
+  StartLauncher();
+  LeaseId id = Lend({"unknown"}, 86'400);
+  ASSERT_TRUE(AwaitLease(id, LeaseState::kFailed));
+  time_.Advance(std::chrono::minutes(4));
+  EXPECT_TRUE(ReadLease(id));
+  EXPECT_TRUE(AwaitGone(id, seconds(62)));
+  EXPECT_TRUE(AwaitClean());
 }
 
 // REQ-11: the lock of a node is another's although the lease has it.

@@ -23,7 +23,7 @@ LeaseTerm::LeaseTerm(Context& context, log::Logger logger)
     : context_(context),
       logger_(std::move(logger)),
       expiry_(
-          context.loop, "leases", {}, [this] { return EndExpired(); }, logger_),
+          context.loop, "leases", {}, [this] { return ActOnTime(); }, logger_),
       tasks_(context.loop, logger_) {}
 
 LeaseTerm::~LeaseTerm() = default;
@@ -35,8 +35,9 @@ Task<> LeaseTerm::Run() {
   std::vector<LeaseId> all;
   for (const auto& [id, lease] : context_.leases.all()) all.push_back(id);
   for (const LeaseId& id : all) Examine(id);
-  tasks_.Spawn("sweep leases",
-               SweepLeases(context_, logger_, [this](const LeaseId& id) { Begin(id, DropNodes(id)); }));
+  tasks_.Spawn("sweep leases", SweepLeases(context_, logger_, [this](const LeaseId& id) {
+                 Begin(id, Step::kDropNodes, DropNodes(id));
+               }));
   co_await expiry_.Run();
 }
 
@@ -69,15 +70,24 @@ void LeaseTerm::GrantAll() {
 
 void LeaseTerm::LeaseChanged(const LeaseId& id, const store::StoredLease* before,
                              const store::StoredLease* after) {
-  if (after == nullptr) return deadlines_.Erase(id);
+  if (after == nullptr) {
+    delayed_.Erase(id);
+    return deadlines_.Erase(id);
+  }
   bool is_written = before == nullptr || before->revision.mzxid != after->revision.mzxid;
   if (is_written) deadlines_.Set(id, context_.loop.SteadyNow() + after->record.duration());
   expiry_.Wake();
   Examine(id);
 }
 
-SteadyTime LeaseTerm::EndExpired() {
+SteadyTime LeaseTerm::ActOnTime() {
   SteadyTime now = context_.loop.SteadyNow();
+  EndExpired(now);
+  for (const LeaseId& id : delayed_.TakeDue(now)) Examine(id);
+  return std::min(deadlines_.First(), delayed_.First());
+}
+
+void LeaseTerm::EndExpired(SteadyTime now) {
   for (const LeaseId& id : deadlines_.TakeDue(now)) {
     const store::StoredLease* lease = context_.leases.Find(id);
     if (lease == nullptr) continue;
@@ -89,11 +99,10 @@ SteadyTime LeaseTerm::EndExpired() {
       Expire(*lease);
     }
   }
-  return deadlines_.First();
 }
 
 void LeaseTerm::Expire(const store::StoredLease& lease) {
-  Begin(lease.id, EndUnrenewed(lease.id, lease.revision.version));
+  Begin(lease.id, Step::kEnd, EndUnrenewed(lease.id, lease.revision.version));
 }
 
 void LeaseTerm::Examine(const LeaseId& id) {
@@ -102,9 +111,20 @@ void LeaseTerm::Examine(const LeaseId& id) {
     return;
   }
   const store::StoredLease* lease = context_.leases.Find(id);
-  if (lease == nullptr) return;
+  if (lease == nullptr) return delayed_.Erase(id);
   Step step = StepOf(*lease);
-  if (step != Step::kNone) Begin(id, Carry(id, step));
+  if (step == Step::kNone) return delayed_.Erase(id);
+  SteadyTime now = context_.loop.SteadyNow();
+  Duration age = now - delayed_.Begun(id, step, now);
+  if (step == Step::kNoteRequest && age < kNoteGrace) return Delay(id, step, kNoteGrace - age);
+  if (!delayed_.IsDelayed(id, now)) Begin(id, step, Carry(id, step));
+}
+
+void LeaseTerm::Delay(const LeaseId& id, Step step, Duration pause) {
+  SteadyTime now = context_.loop.SteadyNow();
+  delayed_.Begun(id, step, now);
+  delayed_.Delay(id, now + pause);
+  expiry_.Wake();
 }
 
 LeaseTerm::Step LeaseTerm::StepOf(const store::StoredLease& lease) const {
@@ -116,12 +136,12 @@ LeaseTerm::Step LeaseTerm::StepOf(const store::StoredLease& lease) const {
   return sched::NextStep(lease.record, request == nullptr ? nullptr : &request->record, node);
 }
 
-void LeaseTerm::Begin(const LeaseId& id, Task<> work) {
+void LeaseTerm::Begin(const LeaseId& id, Step step, Task<> work) {
   if (!under_way_.insert(id).second) return;
-  tasks_.Spawn("lease " + id.value, Guarded(id, std::move(work)));
+  tasks_.Spawn("lease " + id.value, Guarded(id, step, std::move(work)));
 }
 
-Task<> LeaseTerm::Guarded(LeaseId id, Task<> work) {
+Task<> LeaseTerm::Guarded(LeaseId id, Step step, Task<> work) {
   ScopeExit done([&] {
     under_way_.erase(id);
     if (changed_.erase(id) > 0) Examine(id);
@@ -130,8 +150,7 @@ Task<> LeaseTerm::Guarded(LeaseId id, Task<> work) {
   if (worked) co_return;
   if (FailedWith(worked, Verdict::kLostSession)) worked.error().Rethrow();
   logger_.Error("Lease {} could not be moved on, trying again: {}", id, worked.error().message());
-  co_await context_.loop.SleepFor(kRetryPause);
-  changed_.insert(id);
+  Delay(id, step, kRetryPause);
 }
 
 Task<> LeaseTerm::Carry(LeaseId id, Step step) {
@@ -146,7 +165,6 @@ Task<> LeaseTerm::Carry(LeaseId id, Step step) {
 
 // The only scan of all requests, after the death of a web server.
 Task<> LeaseTerm::NoteRequest(LeaseId id) {
-  co_await context_.loop.SleepFor(kNoteGrace);
   co_await context_.requests.CatchUp();
   const auto& requests = context_.requests.all();
   auto found = std::ranges::find_if(
@@ -161,12 +179,10 @@ Task<> LeaseTerm::NoteRequest(LeaseId id) {
 }
 
 Task<> LeaseTerm::Take(LeaseId id) {
-  SteadyTime end = context_.loop.SteadyNow() + kTakeTime;
+  SteadyTime now = context_.loop.SteadyNow();
+  bool is_late = now - delayed_.Begun(id, Step::kTake, now) >= kTakeTime;
   store::Leases::Taking taking = co_await context_.store.leases.Take(id);
-  while (taking.may_pass && context_.loop.SteadyNow() < end) {
-    co_await context_.loop.SleepFor(kTakePause);
-    taking = co_await context_.store.leases.Take(id);
-  }
+  if (taking.may_pass && !is_late) co_return Delay(id, Step::kTake, kTakePause);
   if (taking.is_taken) {
     logger_.Info("Lease {}: its nodes are handed over", id);
     std::vector<NodeId> lost = co_await context_.store.leases.DropLostNodes(id);

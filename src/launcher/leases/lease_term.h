@@ -7,8 +7,8 @@
 #include "async/wake_loop.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
+#include "launcher/leases/delayed_steps.h"
 #include "launcher/leases/lease_deadlines.h"
-#include "sched/leases/lease_step.h"
 
 namespace nodepool::launcher {
 
@@ -30,12 +30,16 @@ class LeaseTerm {
   // Gives every lease its full time.
   void GrantAll();
   void LeaseChanged(const LeaseId& id, const store::StoredLease* before, const store::StoredLease* after);
-  SteadyTime EndExpired();
+  SteadyTime ActOnTime();
+  void EndExpired(SteadyTime now);
   void Expire(const store::StoredLease& lease);
   void Examine(const LeaseId& id);
   Step StepOf(const store::StoredLease& lease) const;
-  void Begin(const LeaseId& id, Task<> work);
-  Task<> Guarded(LeaseId id, Task<> work);
+  // The work waits for nothing but ZooKeeper: meanwhile nothing else is done about the lease.
+  void Begin(const LeaseId& id, Step step, Task<> work);
+  Task<> Guarded(LeaseId id, Step step, Task<> work);
+  // Does the lease's step again later, unless it has another one by then.
+  void Delay(const LeaseId& id, Step step, Duration pause);
   Task<> Carry(LeaseId id, Step step);
   Task<> NoteRequest(LeaseId id);
   Task<> Take(LeaseId id);
@@ -47,6 +51,7 @@ class LeaseTerm {
   Context& context_;
   log::Logger logger_;
   LeaseDeadlines deadlines_;
+  DelayedSteps delayed_;
   std::set<LeaseId> under_way_;
   std::set<LeaseId> changed_;  // meanwhile
   WakeLoop expiry_;

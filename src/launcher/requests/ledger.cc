@@ -100,7 +100,7 @@ SteadyTime Ledger::NextCloudFree(SteadyTime now) const {
 }
 
 void Ledger::Await(const ProviderName& provider, const sched::ServiceOrder& order, Awaited awaited) {
-  if (awaited.turns > 0 || !awaited.resources.empty()) {
+  if (!awaited.empty()) {
     awaited_[provider][order] = std::move(awaited);
   } else if (auto known = awaited_.find(provider); known != awaited_.end()) {
     known->second.erase(order);
@@ -113,6 +113,7 @@ Ledger::Awaited Ledger::AwaitedIn(const ProviderName& provider, const sched::Ser
     if (before != nullptr && !(order < *before)) break;
     sum.turns += awaited.turns;
     sum.resources.insert(awaited.resources.begin(), awaited.resources.end());
+    sum.labels.insert(awaited.labels.begin(), awaited.labels.end());
   }
   return sum;
 }

@@ -76,6 +76,8 @@ class Ledger {
   struct Awaited {
     int turns = 0;  // launches that wait for their turn under max-concurrency
     std::set<std::string> resources;
+    std::set<LabelName> labels;  // that the cloud has refused to it
+    bool empty() const { return turns == 0 && resources.empty() && labels.empty(); }
   };
   // Records what the request waits for. An empty `awaited`: it no longer waits.
   void Await(const ProviderName& provider, const sched::ServiceOrder& order, Awaited awaited);

@@ -63,14 +63,19 @@ void NodeSet::Announce(DriverSide& driver) const {
 
 std::size_t NodeSet::ReleaseReservations() { return std::exchange(reservations_, {}).size(); }
 
-Task<int> NodeSet::DropRefused() {
+Task<std::optional<Refusals::Refusal>> NodeSet::DropRefused() {
   auto is_refused = [](const auto& slot) { return slot->state == Slot::State::kRefused; };
-  for (int refused = 0;; ++refused) {
+  std::optional<Refusals::Refusal> sum;
+  while (true) {
     auto slot = std::ranges::find_if(slots_, is_refused);
-    if (slot == slots_.end()) co_return refused;
+    if (slot == slots_.end()) co_return sum;
     // Stop counting its launch: the node may be deleted before our cache has ever shown it.
     std::shared_ptr<Slot> dropped = *slot;
     slots_.erase(slot);
+    if (!sum) sum.emplace();
+    sum->what.resources.merge(dropped->refusal.what.resources);
+    sum->what.labels.merge(dropped->refusal.what.labels);
+    sum->lacks_capacity |= dropped->refusal.lacks_capacity;
     if (dropped->node) co_await dropped->node->Unlock();
   }
 }
@@ -83,7 +88,8 @@ void NodeSet::HandedOver() {
 }
 
 Task<> NodeSet::Release(RequestId request) {
-  for (const auto& slot : slots_) {
+  const auto slots = slots_;
+  for (const auto& slot : slots) {
     if (!slot->node) continue;
     Outcome<> released = co_await Attempt(ReleaseOne(*slot, request));
     if (!released) {

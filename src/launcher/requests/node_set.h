@@ -10,6 +10,7 @@
 #include "async/task_group.h"
 #include "driver/provider.h"
 #include "launcher/pool.h"
+#include "launcher/requests/refusals.h"
 
 namespace nodepool::launcher {
 
@@ -59,9 +60,9 @@ class NodeSet {
   void Reserve(const Resources& need) { reservations_.emplace_back(context_.ledger, pool_.key(), need); }
   // Releases what Reserve() has reserved; returns how many reservations there were.
   std::size_t ReleaseReservations();
-  // Drops nodes that were refused for quota, which cost no attempt: DeletedNodeWorker removes them, and
-  // others are launched when there is capacity. Returns how many there were.
-  Task<int> DropRefused();
+  // What was refused since the last call; none: nothing. The nodes are dropped: DeletedNodeWorker removes
+  // them, and others are launched when there is capacity.
+  Task<std::optional<Refusals::Refusal>> DropRefused();
 
   // The nodes belong to the client now: gives up their locks.
   void HandedOver();
@@ -81,6 +82,7 @@ class NodeSet {
     State state;
     std::optional<store::LockedNode> node;
     std::optional<Reservation> launch;  // nullopt: the node existed already
+    Refusals::Refusal refusal = {};     // if it was refused
   };
 
   Task<bool> Allocate(store::LockedNode& node, store::LockedRequest& request);

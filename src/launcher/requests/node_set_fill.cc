@@ -1,5 +1,6 @@
 #include "async/cleanup.h"
 #include "base/scope_exit.h"
+#include "driver/refusal.h"
 #include "launcher/requests/node_set.h"
 #include "launcher/requests/unlock.h"
 #include "store/repeat.h"
@@ -15,6 +16,21 @@ namespace {
 Task<bool> CatchUpWith(store::NodeCache& nodes) {
   co_await nodes.CatchUp();
   co_return true;
+}
+
+// What a launch of the label was refused for; where that is unknown, nothing but the label itself is
+// concerned.
+Refusals::Refusal RefusalOf(const Failure& failure, const LabelName& label) {
+  Refusals::Refusal refusal;
+  try {
+    failure.Rethrow();
+  } catch (const driver::Refusal& fault) {
+    refusal.what.resources = fault.resources();
+    refusal.lacks_capacity = fault.kind() == driver::Refusal::Kind::kCapacity;
+  } catch (...) {
+  }
+  if (refusal.what.resources.empty()) refusal.what.labels.insert(label);
+  return refusal;
 }
 
 // False: the client or another launcher has changed the request's state, or it is gone.
@@ -116,11 +132,15 @@ void NodeSet::LaunchEnded(Slot& slot) {
 // Writes the failure of a launch to the node's record (D-11).
 Task<> NodeSet::Failed(std::shared_ptr<Slot> slot, Failure failure) {
   bool is_refused = failure.verdict() == Verdict::kQuota;
-  if (!is_refused) last_fault_ = fmt::format("the launch of {} failed: {}", slot->label, failure.message());
+  last_fault_ = fmt::format("the launch of {} failed: {}", slot->label, failure.message());
   if (failure.verdict() == Verdict::kLostSession) co_return;
   std::optional<NodeId> id;
   if (slot->node) id = slot->node->id();
-  About(id).Warning("Launch of {} {}: {}", slot->label, is_refused ? "refused for quota" : "failed",
+  Refusals::Refusal refusal = RefusalOf(failure, slot->label);
+  About(id).Warning("Launch of {} {}: {}", slot->label,
+                    !is_refused              ? "failed"
+                    : refusal.lacks_capacity ? "refused for lack of capacity"
+                                             : "refused for quota",
                     failure.message());
   if (slot->node) {
     NodeState state = is_refused ? NodeState::kAborted : NodeState::kFailed;
@@ -134,7 +154,9 @@ Task<> NodeSet::Failed(std::shared_ptr<Slot> slot, Failure failure) {
       logger_.Warning("Node {} could not be marked {}: {}", *id, ToString(state), marked.error().message());
     }
   }
-  if (is_refused) slot->state = Slot::State::kRefused;
+  if (!is_refused) co_return;
+  slot->refusal = std::move(refusal);
+  slot->state = Slot::State::kRefused;
 }
 
 Task<> NodeSet::CreateAndLaunch(std::shared_ptr<Slot> slot, Node node, std::shared_ptr<DriverSide> driver) {

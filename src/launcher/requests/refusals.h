@@ -1,30 +1,50 @@
 #pragma once
 
+#include <optional>
+
 #include "async/backoff.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "sched/requests/fill.h"
 
 namespace nodepool::launcher {
 
-// Counts how often the cloud refused launches of a request for quota; after each refusal the request pauses.
+// What the cloud has refused to a request, for quota or since it has no capacity, and how often; after each
+// refusal the request pauses.
 class Refusals {
  public:
-  explicit Refusals(Random& random) : backoff_({std::chrono::seconds(1), std::chrono::seconds(10)}, random) {}
+  struct Refusal {
+    sched::Refused what;
+    bool lacks_capacity = false;  // and not quota
+  };
+
+  explicit Refusals(Random& random)
+      : quota_pauses_({std::chrono::seconds(1), std::chrono::seconds(10)}, random),
+        capacity_pauses_({std::chrono::seconds(1), std::chrono::seconds(60)}, random) {}
 
   // Refusals during a pause do not count: their launches began before it.
-  void Add(SteadyTime now) {
+  void Add(Refusal refusal, SteadyTime now) {
+    if (refusal.lacks_capacity && !lacks_capacity_since_) lacks_capacity_since_ = now;
     if (IsPausing(now)) return;
-    pause_until_ = now + backoff_.Next();
+    pause_until_ = now + (refusal.lacks_capacity ? capacity_pauses_ : quota_pauses_).Next();
+    what_ = std::move(refusal.what);
     ++count_;
   }
   bool IsPausing(SteadyTime now) const { return now < pause_until_; }
   SteadyTime pause_until() const { return pause_until_; }
   int count() const { return count_; }
+  // The last one.
+  const sched::Refused& what() const { return what_; }
+  // Since when the cloud has had no capacity; none: it was never the reason.
+  std::optional<SteadyTime> lacks_capacity_since() const { return lacks_capacity_since_; }
 
  private:
-  Backoff backoff_;
+  Backoff quota_pauses_;
+  Backoff capacity_pauses_;
   SteadyTime pause_until_{};
   int count_ = 0;
+  sched::Refused what_;
+  std::optional<SteadyTime> lacks_capacity_since_;
 };
 
 }  // namespace nodepool::launcher

@@ -17,20 +17,52 @@ void RequestRun::Plan() {
   AskWhatOthersUse(view);
   CarryOut(view);
   if (plan_.launch.size() < reserved) context_.ledger.CapacityChanged();
-  if (refusals_.count() > 0 && nodes_.is_launching()) plan_.is_refused = true;
+  if (refusals_.count() > 0 && nodes_.is_launching()) MarkRefused();
   ShowWaiting((plan_.is_refused || !plan_.wait.empty()) && !IsHopelessMinReady());
   DeleteUnusedNodes();
 }
 
-// The cloud has just refused; which resource is short is unknown, so all of them count.
+// Lack of capacity is waited for like quota, unless another pool may have it, and for as long as one launch
+// may take (launcher.md 15.3).
+void RequestRun::NoteRefusal(Refusals::Refusal refusal) {
+  SteadyTime now = context_.loop.SteadyNow();
+  bool lacks_capacity = refusal.lacks_capacity;
+  refusals_.Add(std::move(refusal), now);
+  if (!lacks_capacity) return;
+  bool is_over = now - *refusals_.lacks_capacity_since() >= pool_.provider_config().launch_timeout;
+  if (is_over) given_up_ = "; it was waited for until launch-timeout was over";
+  if (!is_over && OthersCanServe()) given_up_ = "; another pool may have it";
+  if (given_up_) *given_up_ = nodes_.LastFault() + *given_up_;
+}
+
+bool RequestRun::OthersCanServe() const {
+  std::vector<const sched::RegisteredPool*> candidates =
+      pool_.cluster().registry.Candidates(request_->record());
+  return std::ranges::any_of(candidates, [this](const sched::RegisteredPool* other) {
+    bool is_usable = !other->is_failing && context_.pauses.Find(other->provider) == nullptr;
+    return other->id != pool_.launcher_id() && is_usable;
+  });
+}
+
+// The cloud has just refused: what it refused counts as missing until the next try has ended.
 void RequestRun::PauseAfterRefusal(const sched::PoolView& view) {
   if (!refusals_.IsPausing(context_.loop.SteadyNow())) return;
   WakeAt(refusals_.pause_until());
   if (plan_.launch.empty()) return;
-  plan_.is_refused = true;
+  const Resources& need = view.labels.at(plan_.launch.front()).need;
   plan_.wait.insert(plan_.wait.begin(), plan_.launch.begin(), plan_.launch.end());
-  plan_.provider_shortage = view.labels.at(plan_.launch.front()).need;
   plan_.launch.clear();
+  const std::set<std::string>& named = refusals_.what().resources;
+  for (const auto& [resource, amount] : need) {
+    if (named.contains(resource)) plan_.provider_shortage[resource] = amount;
+    if (named.contains(resource) || named.empty()) plan_.may_be_short[resource] = amount;
+  }
+  MarkRefused();
+}
+
+void RequestRun::MarkRefused() {
+  plan_.is_refused = true;
+  plan_.refused = refusals_.what();
 }
 
 // Nobody tells when others free what they use of the cloud.
@@ -84,7 +116,7 @@ void RequestRun::DeleteUnusedNodes() {
   constexpr int kOftenRefused = 3;  // from then on our unused nodes may be the reason
   bool is_known = !refusals_.IsPausing(context_.loop.SteadyNow()) || refusals_.count() >= kOftenRefused;
   // No node is deleted for a min-ready one (launcher.md 10.4).
-  if (plan_.MissingResource().empty() || !is_known || IsMinReady()) return;
+  if (plan_.Missing().empty() || !is_known || IsMinReady()) return;
   if (std::optional<SteadyTime> again_at = unused_nodes_.DeleteFor(plan_)) WakeAt(*again_at);
 }
 
@@ -101,6 +133,8 @@ void RequestRun::ShowWaiting(bool is_waiting) {
   if (is_waiting) {
     awaited.turns = plan_.turns_awaited;
     for (const auto& [resource, amount] : plan_.provider_shortage) awaited.resources.insert(resource);
+    awaited.resources.insert(plan_.refused.resources.begin(), plan_.refused.resources.end());
+    if (plan_.is_refused) awaited.labels = plan_.refused.labels;
   }
   context_.ledger.Await(pool_.key().provider, order_, std::move(awaited));
   const sched::FillPlan* shown = waits_for();
@@ -110,12 +144,12 @@ void RequestRun::ShowWaiting(bool is_waiting) {
   }
   bool is_same = shown != nullptr && plan_.wait == shown->wait &&
                  plan_.pool_shortage == shown->pool_shortage &&
-                 plan_.provider_shortage == shown->provider_shortage;
+                 plan_.provider_shortage == shown->provider_shortage && plan_.refused == shown->refused;
   if (is_same) return;
   if (shown == nullptr) {
-    std::string resource = plan_.MissingResource();
+    std::string missing = plan_.Missing();
     logger_.Info("Waiting for {}{}", plan_.misses_capacity() ? "capacity" : "other launches to end",
-                 resource.empty() ? "" : ": not enough " + resource);
+                 missing.empty() ? "" : ": not enough " + missing);
   }
   WaitingRequest waiting{plan_, seen_.record.reuse, &nodes_.rejected(), &changed_};
   pool_.SetWaiting(order_, std::move(waiting));

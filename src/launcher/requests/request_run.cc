@@ -93,18 +93,28 @@ Task<> RequestRun::Accept() {
 }
 
 Task<bool> RequestRun::Step() {
-  int refused = co_await nodes_.DropRefused();
-  if (refused > 0) refusals_.Add(context_.loop.SteadyNow());
+  std::optional<Refusals::Refusal> refused = co_await nodes_.DropRefused();
+  if (refused) NoteRefusal(std::move(*refused));
   if (nodes_.IsComplete(request_->record().node_types)) {
     co_await Fulfil();
     co_return true;
   }
   sched::Decision decision = pool_.StillAcceptable(request_->record());
+  bool is_wanted = !is_gone_ && !is_draining_ && !nodes_.is_launching() && !nodes_.AnyFailed();
+  if (is_wanted && pool_.MayHavePassed(request_->record(), decision)) {
+    std::shared_ptr<driver::Provider> provider = pool_.provider();
+    Outcome<> looked = co_await Attempt(provider->LookAgain());
+    decision = pool_.StillAcceptable(request_->record());
+    if (!looked) {
+      WakeAt(context_.loop.SteadyNow() + context_.intervals.provider_probe);
+      co_return false;
+    }
+  }
   if (!nodes_.is_launching()) {
     bool is_over = co_await GiveUpIfPointless(decision);
     if (is_over) co_return true;
   }
-  if (is_gone_ || is_draining_ || nodes_.AnyFailed()) co_return false;
+  if (is_gone_ || is_draining_ || given_up_ || nodes_.AnyFailed()) co_return false;
   if (sched::IsProviderFault(decision.reason)) {
     WakeAt(context_.loop.SteadyNow() + context_.intervals.provider_probe);
     co_return false;
@@ -133,6 +143,8 @@ Task<bool> RequestRun::GiveUpIfPointless(sched::Decision decision) {
     co_await RequestIsGone();
   } else if (nodes_.AnyFailed()) {
     co_await Decline(nodes_.LastFault());
+  } else if (given_up_) {
+    co_await Decline(*given_up_);
   } else if (is_draining_) {
     co_await GiveBack();
   } else if (decision.kind == sched::Decision::Kind::kDecline) {
@@ -175,7 +187,9 @@ bool RequestRun::IsDeadlocked() {
 // A request of another launcher is known to wait here only if it holds nodes of this provider.
 bool RequestRun::EarlierRequestIsHeldUp() const {
   sched::PoolView view = pool_.ViewFor(order_);
-  if (!view.pool.reserved.empty() || !view.provider.reserved.empty()) return true;
+  bool is_reserved =
+      !view.pool.reserved.empty() || !view.provider.reserved.empty() || !view.refused_labels.empty();
+  if (is_reserved) return true;
   for (const RequestId& other : context_.requests.InState(RequestState::kPending)) {
     auto order = sched::OrderOf(other, context_.requests.Find(other)->record);
     if (!order || !(*order < order_)) continue;

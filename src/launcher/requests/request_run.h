@@ -50,7 +50,10 @@ class RequestRun {
   bool EarlierRequestIsHeldUp() const;
   void Plan();
   void CarryOut(const sched::PoolView& view);
+  void NoteRefusal(Refusals::Refusal refusal);
+  bool OthersCanServe() const;
   void PauseAfterRefusal(const sched::PoolView& view);
+  void MarkRefused();
   void AskWhatOthersUse(const sched::PoolView& view);
   void DeleteUnusedNodes();
   bool IsMinReady() const;
@@ -80,6 +83,7 @@ class RequestRun {
   SteadyTime progress_at_{};
   SteadyTime ask_at_ = SteadyTime::max();  // again for what others use
   SteadyTime due_ = SteadyTime::max();     // when the next step is due, even if nothing changes
+  std::optional<std::string> given_up_;    // for lack of capacity: the reason of the decline
   bool is_gone_ = false;
   bool is_draining_ = false;
 };

@@ -31,6 +31,7 @@ std::vector<NodeId> UnusedNodes::Choose(const sched::FillPlan& plan) const {
     shortage[resource] = std::max(shortage[resource], amount);
   }
   // How much is missing is unknown, so any node may help.
+  for (const auto& [resource, amount] : plan.may_be_short) shortage[resource] = amount;
   if (plan.is_refused) {
     for (auto& [resource, amount] : shortage) amount = std::min(amount, 1.0);
   }

@@ -69,6 +69,9 @@ WaitReason ReasonOf(const PoolKey& pool, const sched::FillPlan& plan) {
   Describe(missing, plan.pool_shortage, "pool");
   Describe(missing, plan.provider_shortage, "provider");
   if (!missing.empty()) reason.text += ", missing " + Join(missing, ", ");
+  std::vector<std::string> refused;
+  for (const LabelName& label : plan.refused.labels) refused.push_back(label.value);
+  if (!refused.empty()) reason.text += ", refused by the cloud: " + Join(refused, ", ");
   return reason;
 }
 

@@ -34,6 +34,12 @@ bool WaitingRequests::AnyMissesCapacity() const {
                              [](const auto& entry) { return entry.second.plan.misses_capacity(); });
 }
 
+bool WaitingRequests::AnyHoldsBack() const {
+  return std::ranges::any_of(requests_, [](const auto& entry) {
+    return entry.second.plan.misses_capacity() && !entry.second.plan.misses_only_labels();
+  });
+}
+
 std::set<std::string> WaitingRequests::Missing(const sched::ServiceOrder* before) const {
   std::set<std::string> resources;
   for (const auto& [order, request] : requests_) {

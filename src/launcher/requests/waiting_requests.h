@@ -31,6 +31,8 @@ class WaitingRequests {
 
   void WakeAll() const;
   bool AnyMissesCapacity() const;
+  // Whether any misses something that requests for other labels could take as well.
+  bool AnyHoldsBack() const;
   // The pool's resources that they lack: all of them, or those before `before`.
   std::set<std::string> Missing(const sched::ServiceOrder* before = nullptr) const;
   // Whether any of them would take this free node.

@@ -42,7 +42,7 @@ class StatsWorkerTest : public ::testing::Test {
     auto pool = std::make_shared<driver::PoolConfig>();
     pool->name = PoolName("main");
     pool->max_servers = 3;
-    pool->labels[label->name] = label;
+    pool->Offer(label);
     auto provider = std::make_shared<driver::ProviderConfig>();
     provider->name = ProviderName("cloud");
     provider->driver = "scripted";

@@ -36,11 +36,11 @@ bool IsRedirect(int status) {
 
 }  // namespace
 
-CurlClient::CurlClient(Loop& loop, BlockingPool& pool, std::string user_agent)
+CurlClient::CurlClient(Loop& loop, BlockingPool& pool, std::string user_agent, std::size_t max_answer_bytes)
     : loop_(loop),
       pool_(pool),
       user_agent_(std::move(user_agent)),
-      multi_(std::make_unique<CurlMulti>(loop)) {}
+      multi_(std::make_unique<CurlMulti>(loop, max_answer_bytes)) {}
 
 CurlClient::~CurlClient() = default;
 

@@ -1,5 +1,6 @@
 #include "net/http/curl_client.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <boost/asio/write.hpp>
 #include <filesystem>
 
+#include "async/attempt.h"
 #include "async/task_group.h"
 #include "net/http/curl_fixture_for_test.h"
 #include "net/http/http_server.h"
@@ -20,6 +22,7 @@ namespace {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -37,9 +40,40 @@ class RawServer {
     return "http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()) + path;
   }
   Task<> Stop() { return tasks_.Stop(); }
+  // Answers the first request on each connection with `bytes`, reads the second one and closes.
+  void AnswerOnceOnEach(std::string bytes) { tasks_.Spawn("raw server", ServeOnceOnEach(std::move(bytes))); }
   int connections() const { return connections_; }
+  const std::vector<std::string>& requests() const { return requests_; }
 
  private:
+  Task<> ServeOnceOnEach(std::string bytes) {
+    while (true) {
+      asio::ip::tcp::socket socket = co_await acceptor_.async_accept(asio::use_awaitable);
+      ++connections_;
+      tasks_.Spawn("connection", ConverseOnce(std::move(socket), bytes));
+    }
+  }
+  Task<> ConverseOnce(asio::ip::tcp::socket socket, std::string bytes) {
+    bool goes_on = co_await ReadRequest(socket);
+    if (!goes_on) co_return;
+    co_await asio::async_write(socket, asio::buffer(bytes), asio::use_awaitable);
+    co_await ReadRequest(socket);
+  }
+  // A request of "METHOD /path", with a body of "end" if it is a POST. False: the client has closed.
+  Task<bool> ReadRequest(asio::ip::tcp::socket& socket) {
+    std::string request;
+    while (!request.ends_with(request.starts_with("POST") ? "\r\n\r\nend" : "\r\n\r\n")) {
+      char piece[4096];
+      boost::system::error_code error;
+      auto token = asio::redirect_error(asio::use_awaitable, error);
+      std::size_t size = co_await socket.async_read_some(asio::buffer(piece), token);
+      if (error) co_return false;
+      request.append(piece, size);
+    }
+    requests_.push_back(request.substr(0, request.find(" HTTP")));
+    co_return true;
+  }
+
   Task<> Serve(std::string bytes, bool hangs_up) {
     while (true) {
       asio::ip::tcp::socket socket = co_await acceptor_.async_accept(asio::use_awaitable);
@@ -61,6 +95,7 @@ class RawServer {
   TaskGroup tasks_;
   asio::ip::tcp::acceptor acceptor_;
   int connections_ = 0;
+  std::vector<std::string> requests_;
 };
 
 class CurlClientTest : public CurlFixture {
@@ -189,6 +224,36 @@ TEST_F(CurlClientTest, AReusedConnectionThatIsClosed) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Send(Get(raw_.Url("/"))).body, "ok");
 }
 
+// The server reads a request completely, and closes: nobody knows whether it has carried it out.
+TEST_F(CurlClientTest, WhatMayBeSentOnlyOnceIsNeverRepeated) {
+  raw_.AnswerOnceOnEach("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  auto post = [this](const std::string& path, std::optional<bool> may_be_repeated) {
+    HttpCall call = Get(raw_.Url(path));
+    call.method = "POST";
+    call.body = "end";
+    call.may_be_repeated = may_be_repeated;
+    return call;
+  };
+  for (const char* path : {"/1", "/2", "/3"}) EXPECT_EQ(Send(post(path, std::nullopt)).body, "ok");
+  EXPECT_THAT(raw_.requests(), ElementsAre("POST /1", "POST /2", "POST /3"));
+  EXPECT_EQ(raw_.connections(), 3) << "a kept connection may be closed meanwhile";
+
+  EXPECT_EQ(Send(post("/4", true)).body, "ok") << "sent again where it met the end of a kept connection";
+  EXPECT_EQ(Send(Get(raw_.Url("/5"))).body, "ok");
+  EXPECT_LE(raw_.connections(), 5);
+}
+
+TEST_F(CurlClientTest, ACallThatMayBeRepeatedUsesTheConnectionThatIsKept) {
+  raw_.Answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
+  HttpCall call = Get(raw_.Url("/"));
+  call.method = "POST";
+  call.may_be_repeated = true;
+  HttpCall again = call;
+  Send(std::move(call));
+  Send(std::move(again));
+  EXPECT_EQ(raw_.connections(), 1);
+}
+
 TEST_F(CurlClientTest, AServerThatClosesTheConnection) {
   raw_.Answer("", true);
   EXPECT_EQ(Failure(Get(raw_.Url("/"))).verdict(), Verdict::kRetry);
@@ -256,6 +321,30 @@ TEST_F(CurlClientTest, AnswersWithoutEnd) {
   HttpError error = Failure(std::move(call));
   EXPECT_EQ(error.verdict(), Verdict::kFail);
   EXPECT_THAT(error.message(), HasSubstr("longer than 1000 bytes"));
+}
+
+// Each of them is within its own bound.
+TEST_F(CurlClientTest, LongAnswersHaveABoundInCommon) {
+  constexpr std::size_t kMebibyte = 1 << 20;
+  CurlClient client(loop_, pool_, "nodepool/test", 5 * kMebibyte);
+  raw_.Answer(fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 9 * kMebibyte) +
+                  std::string(4 * kMebibyte, 'x'),
+              false);
+  TaskGroup tasks(loop_, log::Logger("test"));
+  std::vector<std::string> faults;
+  auto send = [](CurlClient& sender, HttpCall call, std::vector<std::string>& faults) -> Task<> {
+    Outcome<HttpReply> reply = co_await Attempt(sender.Send(std::move(call)));
+    if (!reply && reply.error().verdict() == Verdict::kRetry) faults.push_back(reply.error().message());
+  };
+  for (int i = 0; i < 3; ++i) tasks.Spawn("send", send(client, Get(raw_.Url("/")), faults));
+  auto await_two = [](Loop& loop, const std::vector<std::string>& failed) -> Task<> {
+    while (failed.size() < 2) co_await loop.SleepFor(1ms);
+  };
+  RunToEnd(loop_, await_two(loop_, faults));
+  for (const std::string& fault : faults) EXPECT_THAT(fault, HasSubstr("too long together"));
+  EXPECT_EQ(RunToEnd(loop_, client.Send(Get(Url("/x")))).status, 200) << "short ones always fit";
+  tasks.CancelAll();
+  RunToEnd(loop_, tasks.Stop());
 }
 
 TEST_F(CurlClientTest, HeadersWithoutEnd) {

@@ -52,7 +52,7 @@ class CurlMulti::Socket : public std::enable_shared_from_this<CurlMulti::Socket>
   int waiting_ = 0;
 };
 
-CurlMulti::CurlMulti(Loop& loop) : loop_(loop) {
+CurlMulti::CurlMulti(Loop& loop, std::size_t answer_space) : loop_(loop), answer_space_(answer_space) {
   static const CURLcode is_ready = curl_global_init(CURL_GLOBAL_DEFAULT);
   (void)is_ready;
   multi_ = curl_multi_init();
@@ -76,6 +76,12 @@ void CurlMulti::Add(CURL* easy, OnDone done) {
 
 void CurlMulti::Remove(CURL* easy) {
   if (transfers_.erase(easy) > 0) curl_multi_remove_handle(multi_, easy);
+}
+
+bool CurlMulti::TakeSpace(std::size_t bytes) {
+  if (bytes > answer_space_) return false;
+  answer_space_ -= bytes;
+  return true;
 }
 
 int CurlMulti::OnSocket(CURL*, curl_socket_t fd, int what, void* self, void*) {

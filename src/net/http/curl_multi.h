@@ -15,7 +15,8 @@ namespace nodepool::net {
 // and is called when they are ready.
 class CurlMulti {
  public:
-  explicit CurlMulti(Loop& loop);
+  // `answer_space`: in bytes, for TakeSpace().
+  CurlMulti(Loop& loop, std::size_t answer_space);
   ~CurlMulti();  // requires that no transfer is left
   CurlMulti(const CurlMulti&) = delete;
   CurlMulti& operator=(const CurlMulti&) = delete;
@@ -26,6 +27,10 @@ class CurlMulti {
   void Add(CURL* easy, OnDone done);
   // Abandons it, if it is not finished; `done` is not called then.
   void Remove(CURL* easy);
+
+  // Space for long answers, which all transfers share. False: there is not so much left.
+  bool TakeSpace(std::size_t bytes);
+  void ReturnSpace(std::size_t bytes) { answer_space_ += bytes; }
 
  private:
   class Socket;
@@ -38,6 +43,7 @@ class CurlMulti {
   void TakeFinished();
 
   Loop& loop_;
+  std::size_t answer_space_;
   CURLM* multi_;
   std::map<curl_socket_t, std::shared_ptr<Socket>> sockets_;
   std::map<CURL*, OnDone> transfers_;

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t kMaxHeaderBytes = 256 * 1024;
 constexpr long kUploadBuffer = 256 * 1024;
+// Of an answer's body, whatever others need.
+constexpr std::size_t kOwnBytes = 1 << 20;
 
 // Failures that repeating does not cure.
 bool IsLasting(CURLcode code) {
@@ -60,9 +62,11 @@ CurlTransfer::CurlTransfer(Loop& loop, CurlMulti& multi, std::shared_ptr<const H
   ConfigureTls();
   ConfigureHeaders();
   ConfigureBody();
+  ConfigureRepetition();
 }
 
 CurlTransfer::~CurlTransfer() {
+  multi_.ReturnSpace(shared_bytes_);
   multi_.Remove(easy_);
   if (timer_) loop_.clock().CancelTimer(*timer_);
   curl_easy_cleanup(easy_);
@@ -148,15 +152,21 @@ void CurlTransfer::ConfigureBody() {
     curl_easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE, kUploadBuffer);
     curl_easy_setopt(easy_, CURLOPT_READFUNCTION, &CurlTransfer::OnUpload);
     curl_easy_setopt(easy_, CURLOPT_READDATA, this);
-    curl_easy_setopt(easy_, CURLOPT_SEEKFUNCTION, &CurlTransfer::OnSeek);
-    // A reused connection that died meanwhile would need the file from its start.
-    curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
   } else if (!call_->body.empty() || call_->method == "POST" || call_->method == "PUT") {
     curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call_->body.size()));
     curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, call_->body.data());
   }
   if (call_->method == "HEAD") curl_easy_setopt(easy_, CURLOPT_NOBODY, 1L);
   curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, call_->method.c_str());
+}
+
+// libcurl repeats of its own accord what was sent on a kept connection that ended without an answer. (Another
+// transfer that joins a new connection of HTTP/2 makes it a kept one, so a new connection alone is not
+// enough.)
+void CurlTransfer::ConfigureRepetition() {
+  curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, &CurlTransfer::OnSend);
+  curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
+  if (call_->is_sent_once()) curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
 }
 
 Task<> CurlTransfer::Run() {
@@ -211,11 +221,18 @@ std::size_t CurlTransfer::OnUpload(char* to, std::size_t size, std::size_t count
   return taken;
 }
 
-// Only an upload that has not begun can be restarted.
-int CurlTransfer::OnSeek(void* object, curl_off_t offset, int origin) {
+// Called when the connection stands, before the request's first byte.
+int CurlTransfer::OnSend(void* object, char*, char*, int, int) {
   auto* self = static_cast<CurlTransfer*>(object);
-  bool is_there = origin == SEEK_SET && static_cast<std::uint64_t>(offset) == self->upload_->taken();
-  return is_there ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+  // After an answer it is no repetition: the server wants the request in another form (417).
+  bool is_repetition = self->is_sent_ && !self->has_header_;
+  if (is_repetition && self->call_->is_sent_once()) {
+    self->given_up_ = "the connection was closed without an answer";
+    return CURL_PREREQFUNC_ABORT;
+  }
+  self->is_sent_ = true;
+  self->has_header_ = false;
+  return CURL_PREREQFUNC_OK;
 }
 
 std::size_t CurlTransfer::OnHeader(char* data, std::size_t size, std::size_t count, void* object) {
@@ -250,13 +267,19 @@ bool CurlTransfer::AddBody(std::string_view bytes) {
     return call_->sink(bytes) || Refuse("the answer was not read to its end");
   if (reply_.body.size() + bytes.size() > call_->max_bytes)
     return Refuse(fmt::format("the answer is longer than {} bytes", call_->max_bytes));
+  std::size_t size = reply_.body.size() + bytes.size();
+  std::size_t shared = size - std::min(size, kOwnBytes);
+  if (!multi_.TakeSpace(shared - shared_bytes_)) {
+    return Refuse("the answers that arrive at the moment are too long together", Verdict::kRetry);
+  }
+  shared_bytes_ = shared;
   reply_.body.append(bytes);
   return true;
 }
 
-bool CurlTransfer::Refuse(std::string why) {
+bool CurlTransfer::Refuse(std::string why, Verdict verdict) {
   given_up_ = std::move(why);
-  given_up_verdict_ = Verdict::kFail;
+  given_up_verdict_ = verdict;
   return false;
 }
 
@@ -287,16 +310,13 @@ void CurlTransfer::GiveUp(std::string why) {
 
 void CurlTransfer::ThrowFailure() const {
   if (given_up_.empty() && result_ == CURLE_OK) return;
-  curl_off_t sent_at = 0;
-  curl_easy_getinfo(easy_, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
-  bool is_sent = sent_at > 0;
   Verdict verdict = given_up_verdict_;
   std::string why = given_up_;
   if (why.empty()) {
-    verdict = IsLasting(*result_) && !is_sent ? Verdict::kInvalid : Verdict::kRetry;
+    verdict = IsLasting(*result_) && !is_sent_ ? Verdict::kInvalid : Verdict::kRetry;
     why = WithoutDuration(*error_text_ != '\0' ? error_text_ : curl_easy_strerror(*result_));
   }
-  throw HttpError(verdict, fmt::format("{} {}: {}", call_->method, url_for_log_, why), is_sent,
+  throw HttpError(verdict, fmt::format("{} {}: {}", call_->method, url_for_log_, why), is_sent_,
                   given_up_.empty() && result_ == CURLE_COULDNT_RESOLVE_HOST);
 }
 

@@ -35,17 +35,18 @@ class CurlTransfer {
   static std::size_t OnHeader(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t OnBody(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t OnUpload(char* to, std::size_t size, std::size_t count, void* self);
-  static int OnSeek(void* self, curl_off_t offset, int origin);
+  static int OnSend(void* self, char* address, char* own_address, int port, int own_port);
 
   void Configure(const std::string& url, const std::string& user_agent);
   void ConfigureHeaders();
   void ConfigureTls();
   void ConfigureServerName(const std::string& url);
   void ConfigureBody();
+  void ConfigureRepetition();
   bool AddHeaderLine(std::string_view line);
   bool AddBody(std::string_view bytes);
   int Status() const;
-  bool Refuse(std::string why);
+  bool Refuse(std::string why, Verdict verdict = Verdict::kFail);
   void ResumeUpload();
 
   void WatchTime();
@@ -66,6 +67,8 @@ class CurlTransfer {
   char error_text_[CURL_ERROR_SIZE] = {};
   HttpReply reply_;
   std::size_t header_bytes_ = 0;
+  std::size_t shared_bytes_ = 0;  // of the space for all answers
+  bool is_sent_ = false;          // its first byte, at least
   bool has_header_ = false;
   bool is_paused_ = false;  // libcurl waits for the file
   SteadyTime started_;

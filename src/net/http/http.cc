@@ -31,6 +31,20 @@ std::optional<std::string> Decoded(std::string_view text, bool plus_is_blank) {
   return out;
 }
 
+// Of a target in absolute form the host takes the place of the header's, and what follows it stays.
+bool TakeAuthority(std::string_view& target, HttpRequest& request) {
+  for (std::string_view scheme : {"http://", "https://"}) {
+    if (Lower(target.substr(0, scheme.size())) != scheme) continue;
+    std::string_view rest = target.substr(scheme.size());
+    std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
+    if (end == 0) return false;
+    request.headers["host"] = std::string(rest.substr(0, end));
+    target = rest.substr(end);
+    return true;
+  }
+  return false;
+}
+
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
 std::optional<Parameters> ParseParameters(std::string_view all) {
@@ -66,12 +80,21 @@ std::string_view HttpReason(int status) {
   return known == http::status::unknown ? std::string_view() : std::string_view(http::obsolete_reason(known));
 }
 
+HttpResponse PlainResponse(int status, std::string text) {
+  HttpResponse response;
+  response.status = status;
+  response.body = text.empty() ? std::string(HttpReason(status)) : std::move(text);
+  return response;
+}
+
 bool ParseTarget(std::string_view target, HttpRequest& request) {
-  if (!target.starts_with('/')) return false;
+  bool is_absolute = TakeAuthority(target, request);
   std::string_view path = target.substr(0, target.find('?'));
+  bool is_root = is_absolute && path.empty();
+  if (!is_root && !path.starts_with('/')) return false;
   std::optional<std::string> decoded = Decoded(path, false);
   if (!decoded) return false;
-  request.path = std::move(*decoded);
+  request.path = is_root ? "/" : std::move(*decoded);
   if (path.size() == target.size()) return true;
   std::optional<Parameters> parameters = ParseParameters(target.substr(path.size() + 1));
   if (parameters) request.query = std::move(*parameters);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +21,11 @@ struct HttpRequest {
   std::string body;
   bool is_from_this_host = false;  // the connection comes over the loopback interface
   std::string peer;                // address of the client, without a port
+  // To be called by the handler with the name of a client that has proved who it is, before it changes
+  // anything for it, and with an empty name for one that has tried and failed. The server may cut off a
+  // stranger's connection, and cancel its handler, in favour of others. May be called as long as the request
+  // exists.
+  std::function<void(const std::string& name)> prove = [](const std::string&) {};
 
   // The empty text when it is missing. Of a parameter's values the last one counts.
   const std::string& Header(const std::string& lower_case_name) const;
@@ -50,8 +56,11 @@ struct HttpResponse {
 // "Not Found" and so on; empty for a code that has no name.
 std::string_view HttpReason(int status);
 
-// Splits and decodes a request target ("/path?a=b"). False: it is not a path, or a %-escape is
-// malformed.
+// A response with the text, or the status in words.
+HttpResponse PlainResponse(int status, std::string text = "");
+
+// Splits and decodes a request target ("/path?a=b"). One in absolute form ("http://host/path") also sets the
+// header Host (RFC 9112, 3.2.2). False: it is not a path, or a %-escape is malformed.
 bool ParseTarget(std::string_view target, HttpRequest& request);
 
 // Puts the parameters of the body, where it is a form, in front of those of the query. False: a

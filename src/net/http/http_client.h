@@ -59,6 +59,10 @@ struct HttpCall {
   HttpHeaders headers;
   std::string body;  // or:
   std::optional<HttpUpload> upload;
+  // Whether the server may get it more than once; none: depends on the method, true unless it is POST. What
+  // may not, and each upload, is sent at most once, on a connection of its own: a connection that is kept may
+  // be closed by the server at any moment, and nobody knows then whether it has carried the call out.
+  std::optional<bool> may_be_repeated;
   HttpTimeouts timeouts;
   std::shared_ptr<const TlsSettings> tls;  // null: the defaults
   std::size_t max_bytes = 64 << 20;        // of the answer's body
@@ -68,6 +72,8 @@ struct HttpCall {
   // Gets the body of an answer with a status below 300, for answers that go on; HttpReply::body is empty
   // then, and max_bytes does not count. Null: the whole body is in the reply.
   HttpSink sink;
+
+  bool is_sent_once() const { return upload.has_value() || !may_be_repeated.value_or(method != "POST"); }
 };
 
 struct HttpReply {

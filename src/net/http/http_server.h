@@ -2,7 +2,6 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <functional>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,26 +10,12 @@
 #include "async/task_group.h"
 #include "net/http/connection.h"
 #include "net/http/http.h"
+#include "net/http/http_limits.h"
 #include "net/http/open_stream.h"
+#include "net/http/seats.h"
 #include "net/http/tls_acceptor.h"
 
 namespace nodepool::net {
-
-// The limits for a peer; beyond them it gets an error, or its connection is closed.
-struct HttpLimits {
-  std::size_t header_bytes = 16 * 1024;  // 431
-  std::size_t body_bytes = 64 * 1024;    // 413
-  // For a further one, the connection that has been without a complete request for the longest time
-  // is closed; while all of them are being answered, the new one gets 503.
-  std::size_t connections = 200;
-  std::size_t unsent_bytes = 64 << 20;  // of all large answers together that peers have not read; 503
-  std::size_t streams = 2000;           // connections with a BodyStream, beside the others; 503
-  int requests_per_connection = 1000;
-  // For sending a request, from its first byte on; for a TLS handshake, from the connection on.
-  Duration request_time = std::chrono::seconds(10);
-  Duration idle_time = std::chrono::seconds(30);    // between requests of a connection
-  Duration answer_time = std::chrono::seconds(30);  // for taking an answer, or a piece of a stream
-};
 
 // An HTTP/1.1 server on the loop, with TLS if it has a certificate (http-tls.md). A handler that throws is
 // answered with 500 and logged; HEAD is answered as GET without the body. A stream ends with its connection,
@@ -53,20 +38,21 @@ class HttpServer {
 
  private:
   using ConnectionPtr = std::shared_ptr<Connection>;
-  class Silence;
 
   void Bind(const std::string& address, int port);
   Task<> Accept();
-  Task<> Serve(ConnectionPtr connection);
-  Task<bool> BeginTls(Connection& connection);
+  void Admit(ConnectionPtr connection);
+  Task<> Serve(ConnectionPtr connection, Seats::Ptr seat);
+  Task<bool> BeginTls(Connection& connection, const Seat& seat);
   // Answers requests until the connection ends, or until it is used for a stream.
-  Task<std::optional<OpenStream>> Converse(Connection& connection);
+  Task<std::optional<OpenStream>> Converse(Connection& connection, Seats::Ptr seat);
+  Task<HttpResponse> Answer(HttpRequest request, const Connection& connection, Seats::Ptr seat);
+  Task<HttpResponse> Handle(HttpRequest request);
+  // The response, or what is sent in its place while there is no space for it.
+  HttpResponse Fitting(HttpResponse response, bool is_head, Seat& seat);
   Task<> Stream(ConnectionPtr connection, OpenStream stream);
   Task<> EndWithPeer(ConnectionPtr connection, TaskGroup::TaskId stream);
   void ReportTls(const Connection& connection);
-  Task<HttpResponse> Handle(HttpRequest request);
-  Task<HttpResponse> Answer(HttpRequest request);
-  bool MakeRoom();
 
   Loop& loop_;
   Handler handler_;
@@ -76,10 +62,8 @@ class HttpServer {
   const std::optional<CertificateFiles> certificate_;
   std::optional<TlsAcceptor> tls_;  // with a certificate, from Listen() on
   LogThrottle tls_reports_;         // of clients that speak TLS to a server without
-  std::list<ConnectionPtr> open_;
-  std::list<Connection*> silent_;  // those without a complete request, the longest first
-  std::list<ConnectionPtr> streaming_;
-  std::size_t unsent_bytes_ = 0;
+  Seats seats_;
+  Seats stream_seats_;
   TaskGroup tasks_;
 };
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "net/http/curl_client.h"
 #include "net/http/hang_up.h"
+#include "net/http/response_writer.h"
 
 namespace nodepool::net {
 namespace {
@@ -19,6 +20,7 @@ namespace asio = boost::asio;
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 Task<HttpResponse> Echo(HttpRequest request) {
@@ -33,6 +35,13 @@ Task<HttpResponse> EchoAfter(Event& asked, Event& answered, HttpRequest request)
   asked.Set();
   co_await answered.Wait();
   co_return co_await Echo(std::move(request));
+}
+
+// What is not to be answered at once waits, with a proof or without.
+Task<HttpResponse> EchoByPath(Event& asked, Event& answered, HttpRequest request) {
+  if (request.path == "/at-once") return Echo(std::move(request));
+  if (request.path == "/proven") request.prove("ci");
+  return EchoAfter(asked, answered, std::move(request));
 }
 
 Task<HttpResponse> Huge(int& count, HttpRequest request) {
@@ -172,6 +181,98 @@ TEST_F(HttpServerTest, GarbageIsRefused) {
               StartsWith("HTTP/1.1 400 "));
 }
 
+// HTTP-5: what clients, libraries and proxies send by themselves
+TEST_F(HttpServerTest, OrdinaryClientsAreUnderstood) {
+  Start();
+  struct Case {
+    const char* why;
+    std::string sent;
+    std::string answer;  // the end of it
+  };
+  const std::string kClose = "Host: x\r\nConnection: close\r\n\r\n";
+  const std::string kChunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + kClose;
+  const Case cases[] = {
+      {"a target in absolute form", "GET http://y:80/p?a=1 HTTP/1.1\r\n" + kClose, "\r\n\r\nGET /p a=1 "},
+      {"its scheme in upper case", "GET HTTP://y/p HTTP/1.1\r\n" + kClose, "\r\n\r\nGET /p a= "},
+      {"without a path", "GET http://y HTTP/1.1\r\n" + kClose, "\r\n\r\nGET / a= "},
+      {"with parameters alone", "GET http://y?a=1 HTTP/1.1\r\n" + kClose, "\r\n\r\nGET / a=1 "},
+      {"empty lines before a request", "\r\n\r\nGET /p HTTP/1.1\r\n" + kClose, "\r\n\r\nGET /p a= "},
+      {"chunks with extensions and trailers", kChunked + "2;x=y\r\nok\r\n1\r\n!\r\n0\r\nX-Sum: 1\r\n\r\n",
+       "\r\n\r\nPOST / a= ok!"},
+      {"a header on two lines", "GET /p HTTP/1.1\r\nX: a\r\n b\r\n" + kClose, "\r\n\r\nGET /p a= "},
+      {"a host in brackets", "GET /p HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n\r\n",
+       "\r\n\r\nGET /p a= "},
+      {"a method in lower case is another one", "get /p HTTP/1.1\r\n" + kClose, "\r\n\r\nget /p a= "},
+      {"OPTIONS", "OPTIONS /p HTTP/1.1\r\n" + kClose, "\r\n\r\nOPTIONS /p a= "},
+      {"HTTP/1.0 without Host", "GET /p HTTP/1.0\r\n\r\n", "\r\n\r\nGET /p a= "},
+      {"other expectations", "POST / HTTP/1.1\r\nExpect: x\r\nContent-Length: 2\r\n" + kClose + "ok",
+       "\r\n\r\nPOST / a= ok"},
+      {"a body beside the question whether to send it",
+       "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n" + kClose + "ok",
+       "\r\n\r\nPOST / a= ok"},
+  };
+  for (const Case& each : cases) {
+    std::string answer = Exchange(each.sent);
+    EXPECT_THAT(answer, EndsWith(each.answer)) << each.why;
+    EXPECT_THAT(answer, HasSubstr("HTTP/1.1 200 ")) << each.why;
+  }
+  for (const char* bad : {"OPTIONS * HTTP/1.1\r\n", "CONNECT x:80 HTTP/1.1\r\n", "GET http:///p HTTP/1.1\r\n",
+                          "GET ftp://y/p HTTP/1.1\r\n"}) {
+    EXPECT_THAT(Exchange(bad + kClose), StartsWith("HTTP/1.1 400 ")) << bad;
+  }
+}
+
+// HTTP-5
+TEST_F(HttpServerTest, TheHostOfAnAbsoluteTargetCounts) {
+  HttpRequest request;
+  request.headers["host"] = "localhost";
+  ASSERT_TRUE(ParseTarget("http://evil.example.com:8005/p", request));
+  EXPECT_EQ(request.Header("host"), "evil.example.com:8005");
+  EXPECT_EQ(request.path, "/p");
+}
+
+// HTTP-5
+TEST_F(HttpServerTest, AClientThatAsksWhetherToSendItsBodyIsAnsweredAtOnce) {
+  Start({.body_bytes = 10});
+  auto ask = [](std::string headers) {
+    return "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-Continue\r\n" + headers + "\r\n";
+  };
+  EXPECT_THAT(Exchange(ask("Content-Length: 11\r\n")), StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(Exchange(ask("Content-Length: 1, 1\r\n")), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(Exchange(ask("Content-Length: 0\r\n")), StartsWith("HTTP/1.1 200 "))
+      << "there is nothing to send";
+  asio::ip::tcp::socket client(loop_.context());
+  client.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(server_->port())});
+  asio::write(client, asio::buffer(ask("Content-Length: 2\r\n")));
+  while (client.available() == 0) RunToEnd(loop_, loop_.SleepFor(std::chrono::milliseconds(1)));
+  char answer[1024];
+  std::size_t size = client.read_some(asio::buffer(answer));
+  EXPECT_EQ(std::string_view(answer, size), "HTTP/1.1 100 Continue\r\n\r\n");
+  asio::write(client, asio::buffer(std::string_view("ok")));
+  while (client.available() == 0) RunToEnd(loop_, loop_.SleepFor(std::chrono::milliseconds(1)));
+  size = client.read_some(asio::buffer(answer));
+  EXPECT_THAT(std::string(answer, size), AllOf(StartsWith("HTTP/1.1 200 "), EndsWith("POST / a= ok")));
+}
+
+// HTTP-5
+TEST_F(HttpServerTest, AnOldClientMayKeepItsConnection) {
+  Start();
+  std::string ask = "GET /1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+  std::string answer = Exchange(ask + "GET /2 HTTP/1.0\r\n\r\n");
+  EXPECT_THAT(answer,
+              AllOf(HasSubstr("Connection: keep-alive\r\n"), HasSubstr("GET /1"), EndsWith("GET /2 a= ")));
+}
+
+TEST_F(HttpServerTest, AnAnswerWithoutContentHasNoLength) {
+  for (int status : {204, 304}) {
+    HttpResponse response;
+    response.status = status;
+    std::string head = HeadOf(response, {.keeps_alive = true});
+    EXPECT_THAT(head, Not(HasSubstr("Content-"))) << head;
+    EXPECT_THAT(head, EndsWith("\r\n\r\n"));
+  }
+}
+
 // RFC 9112, 3.2 and 6.3
 TEST_F(HttpServerTest, RequestsThatAProxyMayUnderstandDifferentlyAreRefused) {
   Start();
@@ -242,22 +343,53 @@ TEST_F(HttpServerTest, SilentConnectionsAreClosedForNewOnes) {
   EXPECT_LT(loop_.SteadyNow() - start, limits.request_time);
 }
 
-TEST_F(HttpServerTest, OneTooManyGets503) {
+// HTTP-1, HTTP-2: of its only place for strangers
+TEST_F(HttpServerTest, AStrangerGivesWayAndAProvenClientDoesNot) {
   HttpLimits limits;
   limits.connections = 1;
   Event asked, answered;
   server_ = std::make_unique<HttpServer>(
-      loop_, [&](HttpRequest request) { return EchoAfter(asked, answered, std::move(request)); }, limits);
+      loop_, [&](HttpRequest request) { return EchoByPath(asked, answered, std::move(request)); }, limits);
   server_->Listen("127.0.0.1", 0);
+  auto get = [](std::string path) {
+    return "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  };
   TaskGroup tasks(loop_, log::Logger("test"));
-  std::string first;
-  tasks.Spawn("first", TalkInto(first, "GET /1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
-  RunToEnd(loop_, asked.Wait());
-  std::string second = Exchange("GET /2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  EXPECT_THAT(second, AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("\r\n\r\nToo many connections\n")));
+  std::string proven, stranger;
+  for (auto [answer, path] : {std::pair(&proven, "/proven"), std::pair(&stranger, "/stranger")}) {
+    asked.Reset();
+    tasks.Spawn("ask", TalkInto(*answer, get(path)));
+    RunToEnd(loop_, asked.Wait());
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(Exchange(get("/at-once")), StartsWith("HTTP/1.1 200 "));
   answered.Set();
   RunToEnd(loop_, tasks.Join());
-  EXPECT_THAT(first, StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(proven, StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(stranger, "") << "it was hung up on";
+}
+
+// HTTP-1
+TEST_F(HttpServerTest, WhoTakesNothingGivesWay) {
+  HttpLimits limits;
+  limits.connections = 20;
+  int large = 0;
+  server_ = std::make_unique<HttpServer>(
+      loop_, [&large](HttpRequest request) { return Huge(large, std::move(request)); }, limits);
+  server_->Listen("127.0.0.1", 0);
+  std::vector<asio::ip::tcp::socket> deaf;
+  for (int i = 0; i < 20; ++i) {
+    asio::ip::tcp::socket& socket = deaf.emplace_back(loop_.context());
+    socket.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(server_->port())});
+    std::string many;
+    for (int each = 0; each < 100; ++each) many += kAsk;
+    asio::write(socket, asio::buffer("GET /large HTTP/1.1\r\nHost: x\r\n\r\n" + many));
+  }
+  SteadyTime start = loop_.SteadyNow();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+                StartsWith("HTTP/1.1 200 "));
+  }
+  EXPECT_LT(loop_.SteadyNow() - start, limits.request_time);
 }
 
 TEST_F(HttpServerTest, UnreadAnswersDoNotFillTheMemory) {
@@ -381,7 +513,7 @@ TEST_F(HttpServerTest, AClientThatDoesNotReadItsStreamIsHungUpOn) {
 }
 
 TEST_F(HttpServerTest, StreamsHaveALimitOfTheirOwn) {
-  auto pieces = StartStreams({.connections = 1, .streams = 2});
+  auto pieces = StartStreams({.connections = 1, .streams = 2});  // HTTP-3
   Listen(pieces);
   Listen(pieces);
   EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),

@@ -45,6 +45,7 @@ Task<> SendPieces(Loop& loop, Connection& connection, OpenStream stream, Duratio
     if (piece->empty()) continue;  // an empty chunk would end the body
     bool is_sent = co_await IsSent(loop, connection, *piece, stream.is_chunked, answer_time);
     if (!is_sent) co_return;
+    stream.seat->since = loop.SteadyNow();
   }
   if (stream.is_chunked) co_await IsSent(loop, connection, http::make_chunk_last(), answer_time);
   co_await connection.Finish(loop);

@@ -9,6 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 
+#include "base/scope_exit.h"
 #include "net/http/refusal.h"
 
 namespace nodepool::net {
@@ -50,7 +51,7 @@ TlsAcceptor::TlsAcceptor(Loop& loop, CertificateFiles files, std::string setting
         logger_.Info("{} more TLS handshakes failed in the last minute; the level DEBUG shows each", more);
       }) {}
 
-Task<bool> TlsAcceptor::Begin(Connection& connection) {
+Task<bool> TlsAcceptor::Begin(Connection& connection, std::string network) {
   tcp::socket& socket = connection.socket();
   std::array<unsigned char, kRecordHead> head{};
   bool has_come = co_await HasArrived(socket, 1, asio::buffer(head));
@@ -65,16 +66,26 @@ Task<bool> TlsAcceptor::Begin(Connection& connection) {
   if (!has_come) co_return false;
   error_code error;
   socket.set_option(tcp::socket::receive_low_watermark(1), error);
-  bool has_turn = co_await AwaitTurn(connection);
+  bool has_turn = co_await AwaitTurn(connection, std::move(network));
   if (!has_turn) co_return false;
   error = co_await connection.BeginTls(certificate_.context());
   if (error) ReportFailure(connection, error);
   co_return !error;
 }
 
+Task<bool> TlsAcceptor::AwaitTurn(Connection& connection, std::string network) {
+  std::shared_ptr<Gate> gate = networks_[network].lock();
+  if (!gate) networks_[network] = gate = std::make_shared<Gate>(1);
+  ScopeExit left([&] {
+    if (gate.use_count() == 1) networks_.erase(network);
+  });
+  Gate::Pass pass = co_await gate->Enter();
+  co_return co_await AwaitTurnOfAll(connection);
+}
+
 // False: the connection was closed meanwhile. Its turn takes no time then, so whoever opens connections
 // faster than they get turns delays only those that are open.
-Task<bool> TlsAcceptor::AwaitTurn(Connection& connection) {
+Task<bool> TlsAcceptor::AwaitTurnOfAll(Connection& connection) {
   Gate::Pass pass = co_await turns_.Enter();
   if (connection.is_open() && loop_.SteadyNow() < next_turn_) co_await loop_.SleepUntil(next_turn_);
   if (!connection.is_open()) co_return false;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 
 #include "async/gate.h"
@@ -17,21 +19,24 @@ class TlsAcceptor {
   // Loads the certificate, as ServerCertificate does. `loop` outlives it.
   TlsAcceptor(Loop& loop, CertificateFiles files, std::string setting, log::Logger logger);
 
-  // Waits for the client's first record, and for its turn. False: the connection is of no use; close it. The
-  // caller bounds the time by closing the connection.
-  Task<bool> Begin(Connection& connection);
+  // Waits for the client's first record, and for its turn; networks take turns. False: the connection is of
+  // no use; close it. The caller bounds the time by closing the connection.
+  Task<bool> Begin(Connection& connection, std::string network);
 
   // Follows the certificate's files until it is cancelled.
   Task<> Follow() { return certificate_.Follow(); }
 
  private:
-  Task<bool> AwaitTurn(Connection& connection);
+  // The first of those that wait of each network waits for a turn of all.
+  Task<bool> AwaitTurn(Connection& connection, std::string network);
+  Task<bool> AwaitTurnOfAll(Connection& connection);
   void ReportFailure(const Connection& connection, const boost::system::error_code& error);
 
   Loop& loop_;
   log::Logger logger_;
   ServerCertificate certificate_;
   LogThrottle failures_;
+  std::map<std::string, std::weak_ptr<Gate>> networks_;  // of which a client waits
   Gate turns_{1};
   SteadyTime next_turn_{};  // when the next handshake may begin
 };

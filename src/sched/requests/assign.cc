@@ -47,14 +47,16 @@ struct Offers {
                                       [&](const auto* pool) { return pool->provider == request.provider; });
     for (const RegisteredPool* pool : candidates) {
       // Pools that leave it to the requested provider are not waited for.
-      if (pool->is_paused || (is_provider_binding && pool->provider != request.provider)) continue;
+      if (pool->is_paused || pool->is_failing || (is_provider_binding && pool->provider != request.provider))
+        continue;
       if (!preferred || pool->priority < preferred->priority) preferred = pool;
     }
   }
 
   std::vector<const RegisteredPool*> candidates;
-  bool is_provider_binding = false;           // only the requested provider is to serve it
-  const RegisteredPool* preferred = nullptr;  // the first of the least priority number among those not paused
+  bool is_provider_binding = false;  // only the requested provider is to serve it
+  // The first of the least priority number among those that are neither paused nor failing.
+  const RegisteredPool* preferred = nullptr;
 };
 
 // Reasons to leave the request to other pools (launcher.md 8, c to h).
@@ -101,6 +103,8 @@ Decision WaitReason(const PoolView& pool, const Registry& registry, const Tenant
     return plan.wait.empty() ? Decision{Decision::Kind::kAccept}
                              : Defer(Reason::kNoFreeNode, JoinNames(Distinct(plan.wait)));
   }
+  bool lacks_nodes = !plan.launch.empty() || !plan.wait.empty();
+  if (pool.is_provider_away && lacks_nodes) return Defer(Reason::kProviderUnusable, pool.provider_fault);
   int launches = static_cast<int>(plan.launch.size() + plan.wait.size());
   bool is_idle = pool.launches_in_progress == 0;
   if (pool.max_concurrency > 0 && launches > 0 && !is_idle &&
@@ -109,8 +113,8 @@ Decision WaitReason(const PoolView& pool, const Registry& registry, const Tenant
                  fmt::format("{} of {}", pool.launches_in_progress, pool.max_concurrency));
   }
   bool is_min_ready = request.requestor == kMinReadyRequestor;
-  if (IsAwaitedAlready(pool, registry, plan, is_min_ready)) {
-    return Defer(Reason::kCapacityReserved, plan.MissingResource());
+  if (!plan.refused.empty() || IsAwaitedAlready(pool, registry, plan, is_min_ready)) {
+    return Defer(Reason::kCapacityReserved, plan.Missing());
   }
   return {Decision::Kind::kAccept, Reason::kNone, "", !plan.wait.empty()};
 }

@@ -27,7 +27,8 @@ struct RegisteredPool {
   std::int64_t priority = 100;
   bool is_paused = false;
   std::set<LabelName> labels;
-  PoolName name = {};  // empty in announcements of old versions
+  PoolName name = {};       // empty in announcements of old versions
+  bool is_failing = false;  // its launcher announces that it cannot use the provider
 };
 
 // All registered pools; a query needs no scan per request.

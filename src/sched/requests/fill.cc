@@ -10,7 +10,7 @@ namespace {
 
 // What a launch that needs `need` would lack; resources reserved for others count as missing
 // altogether.
-Resources Missing(const Budget& budget, const Resources& need) {
+Resources MissingIn(const Budget& budget, const Resources& need) {
   Resources missing = Shortage(budget.limit, budget.used, need);
   for (const auto& [resource, amount] : need) {
     if (amount > 0 && budget.reserved.contains(resource)) missing.try_emplace(resource, amount);
@@ -40,9 +40,10 @@ Resources DecliningLimit(const PoolView& pool) {
   return limits;
 }
 
-std::string FillPlan::MissingResource() const {
+std::string FillPlan::Missing() const {
   if (!pool_shortage.empty()) return pool_shortage.begin()->first;
-  return provider_shortage.empty() ? "" : provider_shortage.begin()->first;
+  if (!provider_shortage.empty()) return provider_shortage.begin()->first;
+  return refused.labels.empty() ? "" : refused.labels.begin()->value;
 }
 
 std::vector<LabelName> MissingLabels(const std::vector<LabelName>& wanted,
@@ -86,9 +87,10 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
       }
     }
     const Resources& need = label->second.need;
-    Resources missing_in_pool = Missing(of_pool, need);
-    Resources missing_in_provider = Missing(of_provider, need);
-    if (pool.launches_nodes && missing_in_pool.empty() && missing_in_provider.empty()) {
+    Resources missing_in_pool = MissingIn(of_pool, need);
+    Resources missing_in_provider = MissingIn(of_provider, need);
+    bool is_refused = pool.refused_labels.contains(name);
+    if (pool.launches_nodes && missing_in_pool.empty() && missing_in_provider.empty() && !is_refused) {
       Add(of_pool.used, need);
       Add(of_provider.used, need);
       if (turns-- > 0) {
@@ -105,6 +107,7 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
       plan.pool_shortage = std::move(missing_in_pool);
       plan.provider_shortage = std::move(missing_in_provider);
     }
+    if (is_refused) plan.refused.labels.insert(name);
     plan.wait.push_back(name);
   }
   return plan;

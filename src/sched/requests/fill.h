@@ -31,6 +31,14 @@ struct Budget {
   std::set<std::string> reserved;
 };
 
+// What a cloud has refused although it seemed to fit (launcher.md 15.3).
+struct Refused {
+  std::set<std::string> resources;  // all that can be short
+  std::set<LabelName> labels;       // of launches for which no resource was named
+  bool empty() const { return resources.empty() && labels.empty(); }
+  bool operator==(const Refused&) const = default;
+};
+
 // A pool of this launcher.
 struct PoolView {
   PoolKey key;
@@ -39,7 +47,8 @@ struct PoolView {
   bool is_disabled = false;
   std::optional<std::string> paused_by;  // who paused the provider, and why; nullopt: it is not paused
   bool launches_nodes = true;
-  std::string provider_fault;  // why the provider cannot be used now; empty: it can
+  std::string provider_fault;     // why the provider cannot be used now; empty: it can
+  bool is_provider_away = false;  // nothing can be launched because of it
   // The limit of `provider` does not count, and requests do not queue behind others for it, unless
   // the cloud refused recently; then capacity is handed out in order.
   bool ignores_provider_quota = false;
@@ -48,8 +57,11 @@ struct PoolView {
   bool waits_for_others = false;
   std::map<LabelName, LabelView> labels;
   Budget pool;
-  Budget provider;          // shared by the provider's pools
-  bool is_waiting = false;  // some accepted request of this pool waits for capacity
+  Budget provider;  // shared by the provider's pools
+  // Labels that the provider has refused to an earlier request, which waits to try again.
+  std::set<LabelName> refused_labels;
+  // Some accepted request of this pool waits for capacity, other than for labels that were refused.
+  bool is_waiting = false;
   int max_concurrency = 0;  // ≤ 0: unlimited (D-20)
   // Of the provider, including those that only wait for their turn.
   int launches_in_progress = 0;
@@ -72,12 +84,19 @@ struct FillPlan {
   // What the first of `wait` that lacks capacity lacks, in the pool and in the provider.
   Resources pool_shortage;
   Resources provider_shortage;
-  // The cloud has refused a launch that seemed to fit: the shortages are the maximum that may be
-  // missing, and the next launch may be refused again.
+  // What the cloud has refused to this request, or the labels of `wait` that it has refused to an earlier
+  // one.
+  Refused refused;
+  // The cloud has refused a launch of this request that seemed to fit; the next one may be refused again.
   bool is_refused = false;
+  Resources may_be_short;  // then: as much of each resource may be missing as this
   bool misses_capacity() const { return is_refused || static_cast<int>(wait.size()) > turns_awaited; }
-  // The name of one missing resource, for operators; empty when nothing is missing.
-  std::string MissingResource() const;
+  // Whether it misses nothing but labels that were refused, which concerns no other label.
+  bool misses_only_labels() const {
+    return !refused.labels.empty() && pool_shortage.empty() && provider_shortage.empty();
+  }
+  // What is missing, for operators: a resource, or a label that was refused; empty: nothing.
+  std::string Missing() const;
 };
 
 // Labels needed besides those already satisfied, grouped by label in order of first

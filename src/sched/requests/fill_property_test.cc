@@ -72,8 +72,8 @@ TEST(PlanFillPropertyTest, TheShortageNamesWhatAWaitingLabelLacks) {
     FillPlan plan = PlanFill(c.pool, c.missing, true, c.excluded);
     bool can_launch =
         !plan.wait.empty() && c.pool.launches_nodes && c.pool.labels.contains(plan.wait.front());
-    if (can_launch) RC_ASSERT(!plan.MissingResource().empty());
-    if (plan.wait.empty()) RC_ASSERT(plan.MissingResource().empty());
+    if (can_launch) RC_ASSERT(!plan.Missing().empty());
+    if (plan.wait.empty()) RC_ASSERT(plan.Missing().empty());
   }));
 }
 

@@ -47,6 +47,17 @@ TEST(PlanFillTest, TakenNodesAreSkipped) {
   EXPECT_EQ(plan.launch, Labels({"a"}));
 }
 
+// launcher.md 15.3
+TEST(PlanFillTest, ALabelThatWasRefusedToAnEarlierRequestWaitsAndOthersDoNot) {
+  PoolView pool = TwoLabelPool();
+  pool.refused_labels = {LabelName("b")};
+  FillPlan plan = PlanFill(pool, Labels({"b", "a"}), true);
+  EXPECT_EQ(plan.launch, Labels({"a"}));
+  EXPECT_EQ(plan.wait, Labels({"b"}));
+  EXPECT_TRUE(plan.misses_only_labels());
+  EXPECT_EQ(plan.Missing(), "b");
+}
+
 TEST(PlanFillTest, ReuseFalseLaunchesAlways) {  // BB-10
   PoolView pool = TwoLabelPool();
   std::set<NodeId> free = {NodeId("1")};
@@ -76,7 +87,7 @@ TEST(PlanFillTest, LabelsThatDoNotFitWaitAndNameTheShortage) {
   EXPECT_EQ(plan.wait, Labels({"a"}));
   EXPECT_EQ(plan.pool_shortage, (Resources{{"instances", 1}}));
   EXPECT_TRUE(plan.provider_shortage.empty());
-  EXPECT_EQ(plan.MissingResource(), "instances");
+  EXPECT_EQ(plan.Missing(), "instances");
 }
 
 TEST(PlanFillTest, ALaterSmallerLabelUsesNothingThatTheFirstWaitsFor) {  // D-33
@@ -93,7 +104,7 @@ TEST(PlanFillTest, APoolThatLaunchesNothingWaits) {
   pool.launches_nodes = false;
   FillPlan plan = PlanFill(pool, Labels({"a"}), true);
   EXPECT_EQ(plan.wait, Labels({"a"}));
-  EXPECT_EQ(plan.MissingResource(), "");
+  EXPECT_EQ(plan.Missing(), "");
 }
 
 }  // namespace

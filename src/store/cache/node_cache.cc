@@ -72,6 +72,10 @@ const std::set<NodeId>& NodeCache::Named(const std::string& name) const {
 
 const std::map<std::string, std::set<NodeId>>& NodeCache::HeldByJob() const { return Indexes().held_by_job; }
 
+const std::set<NodeId>& NodeCache::HeldBy(const std::string& client) const {
+  return FindOrEmpty(Indexes().held_by_client, client);
+}
+
 const Resources& NodeCache::UsedBy(const PoolKey& pool) const {
   return FindOrEmpty(Indexes().used_by_pool, pool).total();
 }

@@ -60,6 +60,8 @@ class NodeCache : private zk::TreeCache::Listener {
   const std::set<NodeId>& Named(const std::string& name) const;
   // The nodes in state hold, by the name of the job they are held for (HeldForJob).
   const std::map<std::string, std::set<NodeId>>& HeldByJob() const;
+  // The nodes that a client of leases holds (HolderOf).
+  const std::set<NodeId>& HeldBy(const std::string& client) const;
   // Znodes without data: leftovers of other programs' locking.
   const std::set<NodeId>& empty_nodes() const { return empty_; }
 

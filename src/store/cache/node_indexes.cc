@@ -1,5 +1,7 @@
 #include "store/cache/node_indexes.h"
 
+#include "model/lease.h"
+
 namespace nodepool::store {
 namespace {
 
@@ -58,6 +60,7 @@ void NodeIndexes::Add(const StoredNode& node) {
   if (record.state) Insert(by_state, *record.state, node.id);
   Insert(by_provider, record.provider, node.id);
   if (std::optional<std::string> job = HeldForJob(record)) Insert(held_by_job, *job, node.id);
+  if (std::optional<std::string> client = HolderOf(record)) Insert(held_by_client, *client, node.id);
   Count(pool_sizes, pool, 1);
   pools[record.provider].insert(pool);
   CountUse(node, 1);
@@ -74,6 +77,7 @@ void NodeIndexes::Remove(const StoredNode& node) {
   if (record.state) Erase(by_state, *record.state, node.id);
   Erase(by_provider, record.provider, node.id);
   if (std::optional<std::string> job = HeldForJob(record)) Erase(held_by_job, *job, node.id);
+  if (std::optional<std::string> client = HolderOf(record)) Erase(held_by_client, *client, node.id);
   Count(pool_sizes, pool, -1);
   if (!pool_sizes.contains(pool)) {
     auto it = pools.find(record.provider);

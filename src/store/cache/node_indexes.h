@@ -26,7 +26,8 @@ struct NodeIndexes {
   std::map<RequestId, FewNodes> by_request;
   std::map<ProviderName, std::set<NodeId>> by_provider;
   std::map<NodeState, std::set<NodeId>> by_state;
-  std::map<std::string, std::set<NodeId>> held_by_job;  // those in state hold
+  std::map<std::string, std::set<NodeId>> held_by_job;     // those in state hold
+  std::map<std::string, std::set<NodeId>> held_by_client;  // likewise
   std::map<PoolKey, std::size_t> pool_sizes;
   std::map<ProviderName, std::set<PoolKey>> pools;
   std::map<PoolKey, ResourceSum> used_by_pool;

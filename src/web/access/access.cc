@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
+#include "web/own_host.h"
 
 namespace nodepool::web {
 namespace {
@@ -24,12 +27,23 @@ Response Unauthorized(const Request& request, std::string message) {
   return response;
 }
 
-Task<Response> Guarded(Access& access, const Router& next, Request request) {
+Task<Response> AnswerOrRefuse(Access& access, const Router& next, Request request) {
   if (!access.IsOpen(request)) {
     std::expected<Caller, Response> caller = co_await access.Identify(request);
     if (!caller) co_return std::move(caller.error());
   }
-  Response response = co_await next.Answer(std::move(request));
+  co_return co_await next.Answer(std::move(request));
+}
+
+Task<Response> Guarded(Access& access, const Router& next, Request request) {
+  Task<Response> answer = AnswerOrRefuse(access, next, std::move(request));
+  Response response = co_await std::move(answer);
+  auto has_name = [](std::string_view name) {
+    return [name](const auto& each) { return each.first == name; };
+  };
+  if (std::ranges::none_of(response.headers, has_name("X-Content-Type-Options")))
+    response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  if (access.reading_needs_token()) std::erase_if(response.headers, has_name("Access-Control-Allow-Origin"));
   co_return response;
 }
 
@@ -41,10 +55,20 @@ Access::Access(Loop& loop, TokenVerifier::Match match)
 void Access::Configure(const config::Config& config) {
   verifier_.Configure(config.web_tokens);
   read_needs_token_ = config.webapp.read_needs_token;
+  changes_.Notify();
+}
+
+std::optional<Caller> Access::Renewed(const Caller& caller) const {
+  TokenVerifier::Token token = verifier_.Current(*caller.token);
+  return token ? std::optional(Caller{token, caller.address}) : std::nullopt;
+}
+
+bool Access::IsOfThisHost(const Request& request) const {
+  return trusts_this_host_ && request.is_from_this_host && IsOfOwnOrigin(request);
 }
 
 bool Access::IsOpen(const Request& request) const {
-  return !read_needs_token_ || IsLocal(request) || request.path == "/ready";
+  return !read_needs_token_ || request.path == "/ready" || IsOfThisHost(request);
 }
 
 Task<std::expected<Caller, Response>> Access::Identify(const Request& request) {
@@ -53,20 +77,22 @@ Task<std::expected<Caller, Response>> Access::Identify(const Request& request) {
   if (text.empty())
     co_return std::unexpected(Unauthorized(request, "A token is needed: Authorization: Bearer NAME.SECRET"));
   TokenVerifier::Verdict verdict = co_await verifier_.Verify(text, request.peer);
-  if (verdict.token) co_return Caller{verdict.token, request.peer};
+  if (verdict.token) {
+    request.prove(verdict.token->name);
+    co_return Caller{verdict.token, request.peer};
+  }
   co_return std::unexpected(Refuse(request, verdict, text));
 }
 
 Response Access::Refuse(const Request& request, const TokenVerifier::Verdict& verdict,
                         const std::string& text) const {
-  if (verdict.is_overloaded)
-    return ErrorResponse(request, 503, "Too many tokens are being verified; try again.");
   if (verdict.pause > Duration::zero()) {
     Response response = ErrorResponse(request, 429, "Too many attempts with a wrong token; try again later.");
     auto seconds = std::chrono::ceil<std::chrono::seconds>(verdict.pause).count();
     response.headers.emplace_back("Retry-After", std::to_string(seconds));
     return response;
   }
+  request.prove("");
   std::string name = text.substr(0, text.find('.'));
   bool is_known = verifier_.Knows(name);  // else it may be a secret in the wrong place
   logger_.Info("{} from {}: a token was refused", is_known ? name : "?", request.peer);

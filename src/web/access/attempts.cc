@@ -1,7 +1,6 @@
 #include "web/access/attempts.h"
 
 #include <algorithm>
-#include <boost/asio/ip/address.hpp>
 
 namespace nodepool::web {
 namespace {
@@ -29,16 +28,6 @@ void Attempts::Failed(const std::string& key, SteadyTime now) {
   if (is_new) order_.push_back(key);
   ++entry->second.count;
   entry->second.last = now;
-}
-
-std::string NetworkOf(const std::string& address) {
-  constexpr std::size_t kNetworkBytes = 8;
-  boost::system::error_code failed;
-  boost::asio::ip::address parsed = boost::asio::ip::make_address(address, failed);
-  if (failed || !parsed.is_v6()) return address;
-  auto bytes = parsed.to_v6().to_bytes();
-  std::fill(bytes.begin() + kNetworkBytes, bytes.end(), std::uint8_t{0});
-  return boost::asio::ip::address_v6(bytes).to_string() + "/64";
 }
 
 // What failed lately but is among the oldest keys stays, unless there are too many.

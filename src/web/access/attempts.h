@@ -31,7 +31,4 @@ class Attempts {
   std::deque<std::string> order_;  // of the keys, oldest first
 };
 
-// What a client can choose its addresses from: of an IPv6 address the first 64 bits, else all of it.
-std::string NetworkOf(const std::string& address);
-
 }  // namespace nodepool::web

@@ -5,18 +5,15 @@
 #include "base/digest.h"
 #include "base/password_hash.h"
 #include "base/scope_exit.h"
+#include "net/http/peer_network.h"
 
 namespace nodepool::web {
 namespace {
 
-constexpr std::size_t kMaxRunning = 2;
-constexpr std::size_t kMaxWaiting = 32;
-constexpr std::size_t kMaxWaitingOfNetwork = 32;
+constexpr int kMaxRunning = 2;
+constexpr std::size_t kMaxProofs = 10'000;
 constexpr std::size_t kMaxTokenText = 256;
 constexpr std::size_t kKeyBytes = 32;
-// For unknown names: has the usual costs, and no secret.
-constexpr const char* kHashOfNothing =
-    "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 Task<bool> MatchOn(BlockingPool& pool, std::string secret, std::string hash) {
   auto work = [secret, hash] { return MatchesHash(secret, hash); };
@@ -24,85 +21,97 @@ Task<bool> MatchOn(BlockingPool& pool, std::string secret, std::string hash) {
   co_return matches;
 }
 
+std::string NameIn(const std::string& text) {
+  std::string name = text.substr(0, text.find('.'));
+  return config::IsTokenName(name) && text.size() <= kMaxTokenText ? name : "";
+}
+
+std::string SecretIn(const std::string& text, const std::string& name) {
+  return text.substr(std::min(text.size(), name.size() + 1));
+}
+
 }  // namespace
 
 TokenVerifier::TokenVerifier(Loop& loop, Match match)
-    : loop_(loop), match_(std::move(match)), digest_key_(SecretBytes(kKeyBytes)) {}
+    : loop_(loop), match_(std::move(match)), digest_key_(SecretBytes(kKeyBytes)), running_(kMaxRunning) {}
 
 void TokenVerifier::Configure(const std::vector<config::WebToken>& tokens) {
-  ++generation_;
-  verified_.clear();
   tokens_.clear();
   for (const config::WebToken& token : tokens)
     tokens_.emplace(token.name, std::make_shared<const config::WebToken>(token));
 }
 
-TokenVerifier::Token TokenVerifier::Remembered(const std::string& text) const {
-  auto known = verified_.find(KeyedDigest(digest_key_, text));
-  return known == verified_.end() ? nullptr : known->second;
+TokenVerifier::Token TokenVerifier::TokenWith(const std::string& name, const std::string& hash) const {
+  auto entry = tokens_.find(name);
+  return entry != tokens_.end() && entry->second->hash == hash ? entry->second : nullptr;
+}
+
+// A token that was withdrawn is no guess: its clients may try it again and again beside others of their
+// network.
+std::optional<TokenVerifier::Token> TokenVerifier::Known(const std::string& text) const {
+  auto found = proofs_.find(KeyedDigest(digest_key_, text));
+  if (found == proofs_.end()) return std::nullopt;
+  const Proof& proof = found->second;
+  auto configured = tokens_.find(proof.name);
+  if (configured == tokens_.end()) return nullptr;
+  const std::string& hash = configured->second->hash;
+  if (hash == proof.hash) return configured->second;
+  return hash == proof.other_hash ? std::optional<Token>(nullptr) : std::nullopt;
 }
 
 Task<TokenVerifier::Verdict> TokenVerifier::Verify(std::string text, std::string address) {
-  if (Token known = Remembered(text)) co_return Verdict{known};
-  std::string network = NetworkOf(address);
+  if (std::optional<Token> known = Known(text)) co_return Verdict{*known};
+  std::string network = net::NetworkOf(address);
   Duration pause = attempts_.PauseOf(network, loop_.SteadyNow());
-  if (pause > Duration::zero()) co_return Verdict{nullptr, false, pause};
-  Network& turns = networks_[network];
-  if (turns.waiting >= kMaxWaitingOfNetwork) co_return Verdict{nullptr, true};
-  Task<Verdict> turn = AwaitTurn(turns, std::move(text), std::move(network));
+  if (pause > Duration::zero()) co_return Verdict{nullptr, pause};
+  std::string name = NameIn(text);
+  auto configured = tokens_.find(name);
+  if (configured == tokens_.end()) co_return Judge(false, text, {}, network);
+  Proof claim{name, configured->second->hash};
+  if (IsQuickHash(claim.hash)) {
+    bool matches = MatchesHash(SecretIn(text, name), claim.hash);
+    co_return Judge(matches, text, claim, network);
+  }
+  Task<Verdict> turn = VerifyInTurn(std::move(text), std::move(claim), std::move(network));
   Verdict verdict = co_await std::move(turn);
   co_return verdict;
 }
 
-// What was found out meanwhile counts: the token may be known now, or the network may have to pause.
-Task<TokenVerifier::Verdict> TokenVerifier::AwaitTurn(Network& turns, std::string text, std::string network) {
-  ++turns.waiting;
-  bool has_turn = false;
-  ScopeExit left([&] {
-    --turns.waiting;
-    if (has_turn) turns.is_busy = false;
-    turns.free.NotifyOne();
-    if (turns.waiting == 0) networks_.erase(network);
-  });
-  while (turns.is_busy) co_await turns.free.Wait();
-  if (Token known = Remembered(text)) co_return Verdict{known};
-  Duration pause = attempts_.PauseOf(network, loop_.SteadyNow());
-  if (pause > Duration::zero()) co_return Verdict{nullptr, false, pause};
-  if (waiting_ >= kMaxWaiting) co_return Verdict{nullptr, true};
-  turns.is_busy = has_turn = true;
-  std::string name = text.substr(0, text.find('.'));
-  if (!config::IsTokenName(name) || text.size() > kMaxTokenText) name.clear();
-  Task<Verdict> checking = Check(std::move(name), std::move(text), network);
-  Verdict verdict = co_await std::move(checking);
-  co_return verdict;
+// Digests are random, so any proof may go when there are too many; what is still good is verified again.
+TokenVerifier::Verdict TokenVerifier::Judge(bool matches, const std::string& text, const Proof& claim,
+                                            const std::string& network) {
+  std::string digest = KeyedDigest(digest_key_, text);
+  auto former = proofs_.find(digest);
+  if (!matches && former == proofs_.end()) {
+    attempts_.Failed(network, loop_.SteadyNow());
+  } else if (!matches) {
+    former->second.other_hash = claim.hash;
+  } else {
+    if (proofs_.size() >= kMaxProofs) proofs_.erase(proofs_.begin());
+    proofs_.insert_or_assign(digest, claim);
+  }
+  return Verdict{matches ? TokenWith(claim.name, claim.hash) : nullptr};
 }
 
-// An unknown name takes as long as a wrong secret.
-Task<TokenVerifier::Verdict> TokenVerifier::Check(std::string name, std::string text, std::string network) {
-  std::uint64_t generation = generation_;
-  auto entry = tokens_.find(name);
-  Token token = entry == tokens_.end() ? nullptr : entry->second;
-  std::string secret = text.substr(std::min(text.size(), name.size() + 1));
-  std::string hash = token ? token->hash : kHashOfNothing;
-  Task<bool> matching = Matches(std::move(secret), std::move(hash));
+// The clients of a network wait for each other, so that a stranger has one attempt at a time. What was found
+// out meanwhile counts: the token may be known now, or the network may have to pause.
+Task<TokenVerifier::Verdict> TokenVerifier::VerifyInTurn(std::string text, Proof claim, std::string network) {
+  std::shared_ptr<Gate> gate = networks_[network].lock();
+  if (!gate) networks_[network] = gate = std::make_shared<Gate>(1);
+  ScopeExit left([&] {
+    if (gate.use_count() == 1) networks_.erase(network);
+  });
+  Gate::Pass pass = co_await gate->Enter();
+  if (std::optional<Token> known = Known(text)) co_return Verdict{*known};
+  Duration pause = attempts_.PauseOf(network, loop_.SteadyNow());
+  if (pause > Duration::zero()) co_return Verdict{nullptr, pause};
+  Task<bool> matching = Matches(SecretIn(text, claim.name), claim.hash);
   bool matches = co_await std::move(matching);
-  if (matches && token) {
-    if (generation == generation_) verified_[KeyedDigest(digest_key_, text)] = token;
-    co_return Verdict{token};
-  }
-  attempts_.Failed(network, loop_.SteadyNow());
-  co_return Verdict{};
+  co_return Judge(matches, text, claim, network);
 }
 
 Task<bool> TokenVerifier::Matches(std::string secret, std::string hash) {
-  ++waiting_;
-  ScopeExit waited([this] { --waiting_; });
-  while (running_ >= kMaxRunning) co_await free_.Wait();
-  ++running_;
-  ScopeExit ended([this] {
-    --running_;
-    free_.NotifyOne();
-  });
+  Gate::Pass pass = co_await running_.Enter();
   Task<bool> matching = match_(std::move(secret), std::move(hash));
   bool matches = co_await std::move(matching);
   co_return matches;

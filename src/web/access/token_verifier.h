@@ -5,11 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "async/blocking_pool.h"
-#include "async/event.h"
+#include "async/gate.h"
 #include "async/loop.h"
 #include "config/web_tokens.h"
 #include "web/access/attempts.h"
@@ -22,9 +21,8 @@ class TokenVerifier {
   using Token = std::shared_ptr<const config::WebToken>;
 
   struct Verdict {
-    Token token;                 // null: refused
-    bool is_overloaded = false;  // too many verifications wait
-    Duration pause{0};           // until the next attempt is read; only for a refusal
+    Token token;        // null: refused
+    Duration pause{0};  // until the next attempt is read; only for a refusal
   };
 
   // Whether the secret has the hash; may take its time.
@@ -37,34 +35,35 @@ class TokenVerifier {
   bool has_tokens() const { return !tokens_.empty(); }
   bool Knows(const std::string& name) const { return tokens_.contains(name); }
 
-  // `address` is the client's.
+  // `address` is the client's. How many wait is bounded by the server's connections.
   Task<Verdict> Verify(std::string text, std::string address);
 
+  // The token as it is configured now; null: it was withdrawn, or has another secret.
+  Token Current(const config::WebToken& token) const { return TokenWith(token.name, token.hash); }
+
  private:
-  // The clients of a network wait for each other, so that a stranger has one attempt at a time.
-  struct Network {
-    bool is_busy = false;
-    std::size_t waiting = 0;
-    WaitList free;
+  // What a text was found to match, which stays true whatever is configured.
+  struct Proof {
+    std::string name;
+    std::string hash;
+    std::string other_hash = {};  // a later one of that name, which it does not match
   };
 
-  Token Remembered(const std::string& text) const;
+  Token TokenWith(const std::string& name, const std::string& hash) const;
+  // What is known of the text: its token, or null for one that was withdrawn; nullopt: nothing.
+  std::optional<Token> Known(const std::string& text) const;
+  Verdict Judge(bool matches, const std::string& text, const Proof& claim, const std::string& network);
+  Task<Verdict> VerifyInTurn(std::string text, Proof claim, std::string network);
   Task<bool> Matches(std::string secret, std::string hash);
-  // Of the client whose turn it is.
-  Task<Verdict> Check(std::string name, std::string text, std::string network);
-  Task<Verdict> AwaitTurn(Network& turns, std::string text, std::string network);
 
   Loop& loop_;
   Match match_;
-  std::map<std::string, Token> tokens_;    // by name
-  std::map<std::string, Token> verified_;  // by the keyed digest of the text
+  std::map<std::string, Token> tokens_;  // by name
+  std::map<std::string, Proof> proofs_;  // by the keyed digest of the text
   std::string digest_key_;
-  std::uint64_t generation_ = 0;  // of the configuration
   Attempts attempts_;
-  std::map<std::string, Network> networks_;  // in which a token is being verified
-  std::size_t running_ = 0;
-  std::size_t waiting_ = 0;
-  WaitList free_;
+  std::map<std::string, std::weak_ptr<Gate>> networks_;  // in which a token is being verified
+  Gate running_;
 };
 
 // Compares by argon2id, on the pool, which outlives the tasks.

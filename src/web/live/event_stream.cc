@@ -39,8 +39,7 @@ std::shared_ptr<const std::string> EventStream::Take() {
 Task<std::shared_ptr<const std::string>> EventStream::Next() {
   while (true) {
     if (identify_) {
-      Task<std::optional<Viewer>> identify = identify_();
-      std::optional<Viewer> viewer = co_await std::move(identify);
+      std::optional<Viewer> viewer = identify_();
       if (!viewer) co_return nullptr;
       viewer_ = std::move(*viewer);
     }

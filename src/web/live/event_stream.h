@@ -26,7 +26,7 @@ struct Feed {
 class EventStream : public net::BodyStream {
  public:
   // Who the client is at the moment, since tokens are withdrawn and changed; nullopt: the stream is to end.
-  using Identify = std::function<Task<std::optional<Viewer>>()>;
+  using Identify = std::function<std::optional<Viewer>()>;
 
   // `greeting` is sent first, then the events from the position on. Without `identify` only those that
   // everybody may see.

@@ -24,9 +24,12 @@ class Live {
 
   // A stream of the topics. With `last_id`, the id of the last event that the client has seen, it begins with
   // what the client has missed, or with `reset` if that is not known any more. `identify` is needed for
-  // leases.
+  // leases, and where reading needs a token.
   std::shared_ptr<EventStream> Open(Topics topics, const std::string& last_id,
                                     EventStream::Identify identify = nullptr);
+
+  // Lets each stream find out who its client is by now.
+  void Identify() { feed_->news.NotifyAll(); }
 
   const ChangeLog& changes() const { return changes_; }
   const Sampler& sampler() const { return sampler_; }

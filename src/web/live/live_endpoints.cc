@@ -9,7 +9,6 @@ namespace nodepool::web {
 namespace {
 
 constexpr std::size_t kDefaultChanges = 200;
-constexpr Duration kPauseOfVerification = std::chrono::seconds(1);
 
 // The number in a parameter, or the default. Error(kInvalid): it is none.
 Expected<std::size_t> NumberIn(const Request& request, const std::string& name, std::size_t otherwise) {
@@ -22,25 +21,20 @@ Expected<std::size_t> NumberIn(const Request& request, const std::string& name, 
   return number;
 }
 
-// Waits while tokens cannot be verified (429, 503).
-Task<std::optional<Viewer>> ViewerBehind(Loop& loop, Access& access, std::shared_ptr<const Request> request) {
-  while (true) {
-    std::expected<Caller, Response> caller = co_await access.Identify(*request);
-    if (caller) co_return Viewer{caller->name(), caller->may(config::Scope::kOperate)};
-    if (caller.error().status == 401 || caller.error().status == 403) co_return std::nullopt;
-    co_await loop.SleepFor(kPauseOfVerification);
-  }
+std::optional<Viewer> ViewerBehind(const Access& access, const Caller& caller) {
+  std::optional<Caller> now = access.Renewed(caller);
+  if (!now) return std::nullopt;
+  return Viewer{now->name(), now->may(config::Scope::kOperate)};
 }
 
-Task<Response> Events(Loop& loop, std::shared_ptr<Live> live, Access& access, Request request) {
+Task<Response> Events(std::shared_ptr<Live> live, Access& access, Request request) {
   Expected<Topics> topics = ReadTopics(request.Parameter("topics"));
   if (!topics) co_return ErrorResponse(request, 400, topics.error().message());
   EventStream::Identify identify;
-  if (Contains(*topics, Topic::kLeases)) {
+  if (Contains(*topics, Topic::kLeases) || !access.IsOpen(request)) {
     std::expected<Caller, Response> caller = co_await access.Identify(request);
     if (!caller) co_return std::move(caller.error());
-    auto kept = std::make_shared<const Request>(request);
-    identify = [&loop, &access, kept] { return ViewerBehind(loop, access, kept); };
+    identify = [&access, bearer = *caller] { return ViewerBehind(access, bearer); };
   }
   const std::string& sent_again = request.Header("last-event-id");
   Response response;
@@ -124,8 +118,10 @@ EndpointDoc SamplesDoc() {
 }  // namespace
 
 std::vector<Endpoint> LiveEndpoints(Loop& loop, std::shared_ptr<Live> live, Access& access) {
-  auto events = [&loop, live, &access](Request request) {
-    return Events(loop, live, access, std::move(request));
+  // A stream of a token that is withdrawn ends at once.
+  auto changed = std::make_shared<Subscription>(access.OnChange([live] { live->Identify(); }));
+  auto events = [live, &access, changed](Request request) {
+    return Events(live, access, std::move(request));
   };
   auto changes = [live, &loop](const Request& request) { return Changes(*live, request, loop.Now()); };
   auto samples = [live, &loop](const Request& request) { return Samples(*live, request, loop.Now()); };

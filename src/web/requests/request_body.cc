@@ -17,6 +17,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxNodes = 100;
+constexpr std::size_t kMaxLabel = 128;
+constexpr std::size_t kMaxLabels = 8 * 1024;
 constexpr std::int64_t kMaxPriority = 999;
 constexpr std::int64_t kMinLease = 30;
 constexpr std::int64_t kMaxLease = 86'400;
@@ -35,17 +37,26 @@ void AppendLabel(std::vector<LabelName>& labels, std::string name, std::int64_t 
   labels.insert(labels.end(), static_cast<std::size_t>(count), LabelName(std::move(name)));
 }
 
+// They are in the lease, in the request, and in what launchers decline it with.
+void CheckLength(const std::vector<LabelName>& labels) {
+  std::size_t bytes = 0;
+  for (const LabelName& label : labels) bytes += label.value.size();
+  if (bytes > kMaxLabels)
+    throw WrongValue("labels", fmt::format("a list of names of at most {} bytes in total", kMaxLabels));
+}
+
 std::vector<LabelName> ReadLabels(const json::value& value) {
   std::vector<LabelName> labels;
   if (const json::array* list = value.if_array()) {
-    for (const json::value& label : *list) AppendLabel(labels, ReadText("labels", label), 1);
+    for (const json::value& label : *list) AppendLabel(labels, ReadText("labels", label, kMaxLabel), 1);
   } else if (const json::object* counts = value.if_object()) {
     for (const auto& [name, count] : *counts) {
-      AppendLabel(labels, ReadText("labels", json::value(name)),
+      AppendLabel(labels, ReadText("labels", json::value(name), kMaxLabel),
                   ReadWhole("labels", count, 1, static_cast<std::int64_t>(kMaxNodes)));
     }
   }
   if (labels.empty()) throw WrongValue("labels", "a list of labels, or an object of counts by label");
+  CheckLength(labels);
   return labels;
 }
 
@@ -88,7 +99,7 @@ Expected<OrderBody> ReadOrderBody(const Request& request) {
 
 JsonType OrderBodyType() {
   return ObjectOf({{"labels", Either(ListOf(Text()), MapOf(Whole())),
-                    "one for each node, or counts by label; at most 100 nodes"},
+                    "one for each node, or counts by label; at most 100 nodes, names of at most 128 bytes"},
                    {"priority", Whole(), "0 to 999, smaller is first; 200 without it", true},
                    {"relative_priority", Number(), "among requests of the same priority", true},
                    {"requestor", Text(), "who asks; the token's name without it", true},

@@ -1,5 +1,6 @@
 #include "web/requests/request_body.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "web/access/tokens_for_test.h"
@@ -61,6 +62,19 @@ TEST(RequestBodyTest, AnythingElseIsRefusedByName) {
   Request request = With(R"({"labels": ["a"]})");
   request.headers["content-type"] = "text/plain";
   EXPECT_EQ(ReadOrderBody(request).error().verdict(), Verdict::kConflict);
+}
+
+// REQ-27
+TEST(RequestBodyTest, LabelsAreOnlySoLong) {
+  auto fault = [](std::size_t length, int count) {
+    return FaultOf(fmt::format(R"({{"labels": {{"{}": {}}}}})", std::string(length, 'a'), count));
+  };
+  EXPECT_EQ(fault(128, 1), "");
+  EXPECT_EQ(fault(129, 1), "labels is a text of 1 to 128 bytes.");
+  EXPECT_EQ(FaultOf(R"({"labels": [")" + std::string(129, 'a') + R"("]})"),
+            "labels is a text of 1 to 128 bytes.");
+  EXPECT_EQ(fault(81, 100), "");
+  EXPECT_EQ(fault(82, 100), "labels is a list of names of at most 8192 bytes in total.");
 }
 
 TEST(RequestBodyTest, WhatWasAskedHasADigest) {

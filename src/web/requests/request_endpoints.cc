@@ -35,6 +35,23 @@ Response NoSuchLease(const Request& request) {
   return ErrorResponse(request, 404, "There is no such request; it may have ended.");
 }
 
+// Empty: the order was not refused.
+std::string WhyTooMany(const PlacedOrder& placed, const Caller& caller, std::size_t count) {
+  using Result = PlacedOrder::Result;
+  if (placed.result == Result::kTooMany)
+    return fmt::format(
+        "The token {} allows {} nodes at a time; it has {}, held ones included, and {} more are "
+        "asked for.",
+        caller.name(), *caller.token->max_nodes, placed.nodes, count);
+  if (placed.result == Result::kTooManyLeases)
+    return fmt::format("The token {} has {} requests, more are not allowed; end some of them.", caller.name(),
+                       launcher::kMaxLeasesOfClient);
+  if (placed.result == Result::kFull)
+    return fmt::format("There are {} requests of all tokens, more are not allowed; try again later.",
+                       launcher::kMaxLeases);
+  return "";
+}
+
 // The handlers, and what they share.
 class RequestHandlers {
  public:
@@ -58,8 +75,9 @@ class RequestHandlers {
   Task<T> Bounded(Task<T> task) {
     return WithDeadline(loop_, loop_.SteadyNow() + kStoreTimeout, "a request to ZooKeeper", std::move(task));
   }
-  Task<std::optional<LeaseId>> FindFor(const Caller& caller, const Request& request,
-                                       std::string_view pattern);
+  // The lease; nullopt: there is none, or the caller may not know of it.
+  Task<std::optional<store::StoredLease>> FindFor(const Caller& caller, LeaseId id);
+  Task<std::optional<LeaseId>> IdFor(const Caller& caller, const Request& request, std::string_view pattern);
   bool IsVisible(const store::StoredLease& lease, const Caller& caller) const;
   std::string TextOf(const store::StoredLease& lease, const Caller& caller) const;
   Task<Response> Answer(LeaseId id, const Request& request, const Caller& caller, int status);
@@ -87,13 +105,19 @@ bool RequestHandlers::IsVisible(const store::StoredLease& lease, const Caller& c
   return lease.record.client == caller.name() || caller.may(Scope::kOperate);
 }
 
-// nullopt: there is none, or the caller may not know of it.
-Task<std::optional<LeaseId>> RequestHandlers::FindFor(const Caller& caller, const Request& request,
-                                                      std::string_view pattern) {
+Task<std::optional<store::StoredLease>> RequestHandlers::FindFor(const Caller& caller, LeaseId id) {
+  std::optional<store::StoredLease> lease = co_await Bounded(desk_.Find(std::move(id)));
+  if (lease && !IsVisible(*lease, caller)) lease.reset();
+  co_return lease;
+}
+
+// The id in the path, if the caller may know of its lease.
+Task<std::optional<LeaseId>> RequestHandlers::IdFor(const Caller& caller, const Request& request,
+                                                    std::string_view pattern) {
   std::string text = ParameterIn(request.path, pattern);
   if (!IsLeaseId(text)) co_return std::nullopt;
-  const store::StoredLease* lease = co_await Bounded(desk_.Find(LeaseId(text)));
-  if (lease == nullptr || !IsVisible(*lease, caller)) co_return std::nullopt;
+  std::optional<store::StoredLease> lease = co_await FindFor(caller, LeaseId(std::move(text)));
+  if (!lease) co_return std::nullopt;
   co_return lease->id;
 }
 
@@ -102,9 +126,10 @@ std::string RequestHandlers::TextOf(const store::StoredLease& lease, const Calle
   return json::serialize(LeaseFields().ToJson({lease, launcher_, is_own}));
 }
 
+// Looks again whose lease it is: since then it may have ended, and its id come again.
 Task<Response> RequestHandlers::Answer(LeaseId id, const Request& request, const Caller& caller, int status) {
-  const store::StoredLease* lease = co_await Bounded(desk_.Find(std::move(id)));
-  if (lease == nullptr) co_return NoSuchLease(request);
+  std::optional<store::StoredLease> lease = co_await FindFor(caller, std::move(id));
+  if (!lease) co_return NoSuchLease(request);
   co_return UncachedJson(status, TextOf(*lease, caller));
 }
 
@@ -130,16 +155,13 @@ Task<Response> RequestHandlers::Make(const Request& request, const Caller& calle
 Task<Response> RequestHandlers::AnswerPlaced(PlacedOrder placed, const Request& request, const Caller& caller,
                                              std::size_t count) {
   using Result = PlacedOrder::Result;
-  if (placed.result == Result::kTooMany) {
-    access_.Audit(caller, "request: refused");
-    co_return ErrorResponse(
-        request, 409,
-        fmt::format("The token {} allows {} nodes at a time; {} are in its leases, {} more are "
-                    "asked for.",
-                    caller.name(), *caller.token->max_nodes, placed.nodes, count));
-  }
   if (placed.result == Result::kDiffers)
     co_return ErrorResponse(request, 409, "This Idempotency-Key was used for another request.");
+  std::string refusal = WhyTooMany(placed, caller, count);
+  if (!refusal.empty()) {
+    access_.Audit(caller, "request: refused");
+    co_return ErrorResponse(request, placed.result == Result::kFull ? 503 : 409, refusal);
+  }
   bool is_made = placed.result == Result::kMade;
   if (is_made) access_.Audit(caller, fmt::format("request {}: made, {} nodes", placed.id, count));
   LeaseId id = placed.id;
@@ -151,7 +173,7 @@ Task<Response> RequestHandlers::AnswerPlaced(PlacedOrder placed, const Request& 
 Task<Response> RequestHandlers::Show(const Request& request, const Caller& caller) {
   Expected<Duration> wait = ReadWait(request);
   if (!wait) co_return RefuseBody(request, wait.error());
-  std::optional<LeaseId> id = co_await FindFor(caller, request, kRequest);
+  std::optional<LeaseId> id = co_await IdFor(caller, request, kRequest);
   if (!id) co_return NoSuchLease(request);
   if (*wait > Duration::zero()) {
     const store::StoredLease* lease = desk_.leases().Find(*id);
@@ -163,18 +185,18 @@ Task<Response> RequestHandlers::Show(const Request& request, const Caller& calle
 }
 
 Task<Response> RequestHandlers::Renew(const Request& request, const Caller& caller) {
-  std::optional<LeaseId> id = co_await FindFor(caller, request, kRenew);
+  std::optional<LeaseId> id = co_await IdFor(caller, request, kRenew);
   if (!id) co_return NoSuchLease(request);
   bool is_renewed = co_await Bounded(desk_.Renew(*id));
   if (is_renewed) co_return co_await Answer(*id, request, caller, 200);
-  const store::StoredLease* lease = co_await Bounded(desk_.Find(*id));
-  if (lease == nullptr) co_return NoSuchLease(request);
+  std::optional<store::StoredLease> lease = co_await FindFor(caller, *id);
+  if (!lease) co_return NoSuchLease(request);
   co_return ErrorResponse(
       request, 409, fmt::format("The request cannot be renewed: it is {}.", ToString(*lease->record.state)));
 }
 
 Task<Response> RequestHandlers::Hold(const Request& request, const Caller& caller) {
-  std::optional<LeaseId> id = co_await FindFor(caller, request, kHold);
+  std::optional<LeaseId> id = co_await IdFor(caller, request, kHold);
   if (!id) co_return NoSuchLease(request);
   Expected<HoldBody> body = ReadHoldBody(request);
   if (!body) co_return RefuseBody(request, body.error());
@@ -187,7 +209,7 @@ Task<Response> RequestHandlers::Hold(const Request& request, const Caller& calle
 }
 
 Task<Response> RequestHandlers::End(const Request& request, const Caller& caller) {
-  std::optional<LeaseId> id = co_await FindFor(caller, request, kRequest);
+  std::optional<LeaseId> id = co_await IdFor(caller, request, kRequest);
   if (!id) co_return NoSuchLease(request);
   co_await Bounded(desk_.End(*id));
   access_.Audit(caller, fmt::format("end request {}: done", *id));

@@ -263,12 +263,94 @@ TEST_F(RequestsSiteTest, ATokenHasSoManyNodes) {
   EXPECT_EQ(Ask("POST", kRequests, R"({"labels": {"small": 3}})", "bounded").status, 403);
   Response refused = Ask("POST", kRequests, R"({"labels": {"small": 2}})", "bounded");
   EXPECT_EQ(refused.status, 409);
-  EXPECT_THAT(refused.body, HasSubstr("allows 2 nodes at a time; 1 are in its leases, 2 more"));
+  EXPECT_THAT(refused.body, HasSubstr("allows 2 nodes at a time; it has 1, held ones included, and 2 more"));
   Make(R"(["small"])", "bounded");
   EXPECT_EQ(Ask("POST", kRequests, R"({"labels": ["small"]})", "bounded").status, 409);
   Ask("DELETE", first, "", "bounded");
   EXPECT_TRUE(Await([&] { return Ask("GET", first, "", "bounded").status == 404; }));
   Make(R"(["small"])", "bounded");
+}
+
+// REQ-19
+TEST_F(RequestsSiteTest, HeldNodesCount) {
+  std::string location = Make(R"(["small", "small"])", "bounded");
+  ASSERT_TRUE(Await([&] { return Show(location, "bounded").at("state") == "held"; }));
+  std::vector<NodeId> nodes;
+  json::object lease = Show(location, "bounded");
+  for (const json::value& node : lease.at("nodes").as_array())
+    nodes.emplace_back(std::string(node.at("id").as_string()));
+  auto ask = [&] { return Ask("POST", kRequests, R"({"labels": ["small"]})", "bounded"); };
+  for (const NodeId& node : nodes) {
+    EXPECT_EQ(Ask("POST", location + "/hold", R"({"node": ")" + node.value + R"("})", "bounded").status, 200);
+    EXPECT_EQ(ask().status, 409);
+  }
+  EXPECT_EQ(Ask("DELETE", location, "", "bounded").status, 204);
+  EXPECT_TRUE(Await([&] { return Ask("GET", location, "", "bounded").status == 404; }));
+  EXPECT_THAT(ask().body, HasSubstr("it has 2, held ones included"));
+  ChangeNode(nodes[0], [this](Node& node) { node.SetState(NodeState::kUsed, time_.loop().Now()); });
+  ASSERT_TRUE(Await([&] { return !Read(nodes[0]); }));
+  EXPECT_EQ(ask().status, 201);
+  EXPECT_EQ(ask().status, 409);
+}
+
+// REQ-19
+TEST_F(RequestsSiteTest, WhatAnOperatorHoldsDoesNotCount) {
+  std::string location = Make(R"(["small", "small"])", "bounded");
+  ASSERT_TRUE(Await([&] { return Show(location, "bounded").at("state") == "held"; }));
+  NodeId node(std::string(Show(location, "bounded").at("nodes").at(0).at("id").as_string()));
+  ChangeNode(node, [this](Node& record) { record.SetState(NodeState::kHold, time_.loop().Now()); });
+  ASSERT_TRUE(Await([&] { return Show(location, "bounded").at("nodes").as_array().size() == 1; }));
+  Make(R"(["small"])", "bounded");
+}
+
+// REQ-19: while nodes are being held, in any order of what the caches show.
+TEST_F(RequestsSiteTest, NodesThatAreBeingHeldCount) {
+  std::string location = Make(R"(["small", "small"])", "bounded");
+  ASSERT_TRUE(Await([&] { return Show(location, "bounded").at("state") == "held"; }));
+  NodeId node(std::string(Show(location, "bounded").at("nodes").at(0).at("id").as_string()));
+  std::vector<int> statuses;
+  TaskGroup tasks(time_.loop(), log::Logger("test"));
+  struct Post {
+    static Task<> Run(Router& router, net::HttpRequest request, std::vector<int>& statuses) {
+      Response response = co_await router.Answer(std::move(request));
+      statuses.push_back(response.status);
+    }
+  };
+  std::vector<int> held;
+  std::string body = R"({"node": ")" + node.value + R"("})";
+  tasks.Spawn("hold", Post::Run(*router_, Asking("POST", location + "/hold", body, "bounded"), held));
+  while (held.empty()) {
+    net::HttpRequest request = Asking("POST", kRequests, R"({"labels": ["small"]})", "bounded");
+    tasks.Spawn("post", Post::Run(*router_, std::move(request), statuses));
+    for (int i = 0; i < 3; ++i) time_.loop().context().poll_one();
+  }
+  time_.Run(tasks.Join());
+  EXPECT_THAT(held, ::testing::ElementsAre(200));
+  EXPECT_THAT(statuses, AllOf(::testing::SizeIs(::testing::Gt(5u)), ::testing::Each(409)));
+}
+
+// REQ-27
+TEST_F(RequestsSiteTest, ATokenHasSoManyLeases) {
+  Lease lease;
+  lease.state = LeaseState::kFailed;
+  lease.client = "bounded";
+  auto add = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) Put("/nodepool/leases/" + random_.UuidHex(), ToJson(lease));
+  };
+  auto ask = [&](std::string token) { return Ask("POST", kRequests, R"({"labels": ["small"]})", token); };
+  add(launcher::kMaxLeasesOfClient - 1);
+  EXPECT_EQ(ask("bounded").status, 201);
+  Response refused = ask("bounded");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr("The token bounded has 4000 requests, more are not allowed"));
+  EXPECT_EQ(ask("ci").status, 201) << "another token";
+  lease.client = "other";
+  add(launcher::kMaxLeases - launcher::kMaxLeasesOfClient - 1);
+  Response full = ask("ci");
+  EXPECT_EQ(full.status, 503);
+  EXPECT_THAT(full.body, HasSubstr("There are 16000 requests of all tokens"));
+  time_.Advance(std::chrono::minutes(6));
+  EXPECT_EQ(ask("ci").status, 201) << "failed ones end soon";
 }
 
 // REQ-19: at the same moment
@@ -307,6 +389,16 @@ TEST_F(RequestsSiteTest, PagesOfOtherSitesAreRefused) {
   EXPECT_EQ(status("", "rebound.example.com", true), 403);
   EXPECT_EQ(status("http://rebound.example.com", "rebound.example.com", true), 403);
   EXPECT_EQ(status("", "127.0.0.1:8005", true), 201);
+  auto list_for = [&](const char* origin, const char* host) {
+    net::HttpRequest request = Asking("GET", "/api/v1/leases", "");
+    request.headers["origin"] = origin;
+    request.headers["host"] = host;
+    request.is_from_this_host = true;
+    return Send(std::move(request)).status;
+  };
+  EXPECT_EQ(list_for("", "localhost"), 200);
+  EXPECT_EQ(list_for("http://evil.example.com", "localhost"), 403) << "reading needs a token here as well";
+  EXPECT_EQ(list_for("", "rebound.example.com"), 403);
 }
 
 // REQ-15

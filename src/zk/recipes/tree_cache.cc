@@ -68,8 +68,14 @@ struct TreeCache::Impl {
   // What was reported to the listener. A listener that fails, for lack of memory, gets it in the next round
   // again.
   struct Known {
-    std::int64_t mzxid;   // 0 where only existence matters
+    std::int64_t mzxid;   // 0 where only existence matters, or it is of an earlier session
     std::uint64_t round;  // in which it was last seen
+
+    // Whether what was reported is this version or, in the same round, a later one, which a read that was
+    // sent before may have shown. In a later round a lower number is news: servers whose state was restored.
+    bool Covers(std::int64_t other, std::uint64_t in_round) const {
+      return in_round == round ? other <= mzxid : other == mzxid;
+    }
   };
 
   // The reads of one path that are in the queue.
@@ -98,8 +104,10 @@ struct TreeCache::Impl {
   void OnState(SessionState state);
   void OnEvent(const WatchEvent& event);
   void OnOwnWrite(const std::string& target, const std::string& path, const NodeData* node);
+  bool IsUnannounced(const std::string& path, const NodeData& node) const;
   void OnFound(const std::string& path);
   void EndRound();
+  void DistrustFormerSession();
 
   // Requests to the servers and their answers.
   std::vector<Job> TakeJobs();
@@ -142,6 +150,7 @@ struct TreeCache::Impl {
   Progress reported{
       "the cache to catch up"};  // of the numbers of the queue; a dropped item counts as reported
 
+  std::uint64_t session = 0;  // the generation of that in which `known` is compared
   std::uint64_t round = 0;
   bool is_in_round = false;
   bool was_synced = false;  // in this round
@@ -182,12 +191,21 @@ Task<> TreeCache::Impl::OneRound() {
     watch = co_await client.AddWatch(root, WatchMode::kPersistentRecursive, std::move(watcher));
   }
   if (!connected.is_set()) co_return;
+  DistrustFormerSession();
   ++round;
   is_in_round = true;
   is_walking = true;
   walk_jobs = 1;
   Enqueue(Job{nullptr, root});
   co_await round_ended.Wait();
+}
+
+// Transactions have other numbers where a back-up was restored, and the same ones again: what an earlier
+// session has read may be neither older nor the same. Every record is reported again.
+void TreeCache::Impl::DistrustFormerSession() {
+  std::uint64_t generation = client.session().generation;
+  if (std::exchange(session, generation) == generation) return;
+  for (auto& [below, entry] : known) entry.mzxid = 0;
 }
 
 Task<> TreeCache::Impl::Ask() {
@@ -294,8 +312,24 @@ void TreeCache::Impl::OnEvent(const WatchEvent& event) {
   DeliverSettled();
 }
 
+// Servers announce a change before they answer the write that made it. A server that has lost our watch still
+// answers pings and requests, and nothing else would show it.
+bool TreeCache::Impl::IsUnannounced(const std::string& path, const NodeData& node) const {
+  bool is_below = path.starts_with(root == "/" ? root : root + "/") && IsBelowRoot(path);
+  if (!synced.is_set() || !is_below || listener.InterestIn(path) != Interest::kData) return false;
+  if (reads.contains(path)) return false;
+  auto entry = known.find(BelowRoot(path));
+  return entry == known.end() || entry->second.mzxid < node.stat.mzxid;
+}
+
 // What was announced before this write's answer is either what it has written, or not newer than that.
 void TreeCache::Impl::OnOwnWrite(const std::string& target, const std::string& path, const NodeData* node) {
+  if (node != nullptr && IsUnannounced(path, *node)) {
+    logger.Warning("The server did not announce what was written to {}; watching and reading {} again", path,
+                   root);
+    watch.reset();
+    return EndRound();
+  }
   if (awaited.empty()) return;
   std::vector<ItemPtr> over;
   std::erase_if(awaited, [&](const Awaited& entry) {
@@ -426,7 +460,7 @@ void TreeCache::Impl::DeliverData(Item& item) {
   std::int64_t mzxid = item.answer->stat.mzxid;
   std::string below = BelowRoot(item.path);
   auto entry = known.find(below);
-  bool is_known = entry != known.end() && mzxid <= entry->second.mzxid;
+  bool is_known = entry != known.end() && entry->second.Covers(mzxid, round);
   if (!is_known) listener.OnNode(item.path, *item.answer);
   known.insert_or_assign(std::move(below), Known{is_known ? entry->second.mzxid : mzxid, round});
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "async/testing/virtual_time.h"
+#include "base/subscription.h"
 #include "zk/recipes/tree_cache.h"
 #include "zk/testing/faulty_zk.h"
 #include "zk/testing/memory_zk.h"
@@ -90,6 +91,10 @@ class TreeCacheTest : public ::testing::Test {
   testing::FaultyZk faulty{*client};
   View view;
   TreeCache cache{time.loop(), faulty, "/r", view};
+  // In a new session everything is reported again.
+  Subscription of_session = client->OnSession([this](SessionState state) {
+    if (state == SessionState::kLost) view.last_mzxid.clear();
+  });
 };
 
 }  // namespace nodepool::zk

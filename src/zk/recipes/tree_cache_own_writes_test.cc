@@ -50,6 +50,20 @@ TEST_F(TreeCacheOwnWritesTest, AreNotRead) {
   EXPECT_EQ(view.nodes, Truth());
 }
 
+// coordination.md 7.3
+TEST_F(TreeCacheOwnWritesTest, ThatAreNotAnnouncedShowThatTheWatchIsLost) {
+  zk.LoseWatches(*client);
+  Set("/r/a", "of another");
+  Settle();
+  ASSERT_NE(view.nodes, Truth()) << "nothing tells it";
+  (void)time.Run(faulty.Create("/r/b", "ours", CreateMode::kPersistent));
+  Settle();
+  EXPECT_EQ(view.nodes, Truth());
+  Set("/r/a", "and later");
+  Settle();
+  EXPECT_EQ(view.nodes, Truth()) << "it is watched again";
+}
+
 // The listener is notified first, so that who has written finds it in the cache.
 TEST_F(TreeCacheOwnWritesTest, AreInTheCacheWhenTheWriterGetsTheAnswer) {
   auto write = [](Client& client, View& view) -> Task<std::string> {

@@ -253,6 +253,41 @@ TEST_F(TreeCacheTest, FollowsInANewSession) {
   EXPECT_EQ(view.times_synced, 2);
 }
 
+// coordination.md 7.3
+TEST_F(TreeCacheTest, ARestoredServersOlderRecordsReplaceNewerOnes) {
+  Create("/r");
+  Create("/r/a", "old");
+  Create("/r/b", "same number");
+  std::optional<DataTree::Snapshot> older = zk.tree().Export("/r/a"), other = zk.tree().Export("/r/b");
+  ASSERT_TRUE(older && other);
+  std::int64_t backed_up_at = zk.tree().last_zxid();
+  Set("/r/a", "new");
+  Start();
+  ASSERT_EQ(view.nodes["/r/a"], "new");
+  other->data = "another record with that number";
+  zk.ExpireSession(*client);
+  zk.tree().Restore(*older);
+  zk.tree().Restore(*other);
+  zk.tree().ContinueAfter(backed_up_at);
+  Settle();
+  EXPECT_EQ(view.nodes, Truth());
+}
+
+TEST_F(TreeCacheTest, ARestoredServerThatKnowsTheSessionIsFollowed) {
+  Create("/r");
+  Create("/r/a", "old");
+  std::optional<DataTree::Snapshot> older = zk.tree().Export("/r/a");
+  ASSERT_TRUE(older);
+  Set("/r/a", "new");
+  Start();
+  zk.Disconnect(*client);
+  zk.tree().Restore(*older);
+  view.last_mzxid.clear();
+  zk.Reconnect(*client);
+  Settle();
+  EXPECT_EQ(view.nodes, Truth());
+}
+
 // Each operation of the start fails once, before or after its effect.
 struct WalkFault {
   FaultyZk::Fault fault;

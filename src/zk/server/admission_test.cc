@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
@@ -160,7 +161,7 @@ TEST_F(AdmissionTest, WhatIsShownIsReadAtEachConnection) {
   TestClient client(*this, options);
   EXPECT_THAT(ErrorOf(client->Exists("/a")).message(), HasSubstr("not authorized"));
   known = kSecret;
-  ASSERT_TRUE(client.WaitFor(SessionState::kSuspended));
+  ASSERT_TRUE(Until([&] { return std::ranges::count(client.states, SessionState::kConnected) == 2; }));
   EXPECT_TRUE(Await(client->Create("/a", "", CreateMode::kPersistent)));
 }
 

@@ -46,7 +46,7 @@ Acl WithoutDigests(Acl acl) {
 
 Engine::Engine(Limits limits) : limits_(limits) {
   tree_.LimitBytes(limits.tree_bytes);
-  tree_.OnChange([this](const WatchEvent& change) { Changed(change); });
+  tree_.OnChange([this](const DataTree::Change& change) { Changed(change); });
 }
 
 void Engine::MarkPath(std::string path) {
@@ -59,25 +59,26 @@ void Engine::MarkSession(std::int64_t id) {
   ++change_count_;
 }
 
-void Engine::Changed(const WatchEvent& change) {
-  MarkPath(change.path);
-  if (change.type != EventType::kDataChanged) MarkPath(ParentPath(change.path));
-  if (change.type == EventType::kDeleted) NoteEmptied(ParentPath(change.path));
-  for (const auto& [connection_id, event] : watches_.Trigger(change)) {
+void Engine::Changed(const DataTree::Change& change) {
+  const auto& [type, path, zxid] = change.event;
+  MarkPath(path);
+  if (type != EventType::kDataChanged) MarkPath(ParentPath(path));
+  if (type == EventType::kDeleted) NoteEmptied(ParentPath(path));
+  for (const auto& [connection_id, event] : watches_.Trigger(change.event)) {
     if (!deliver_) continue;
     bool is_of_parent = event.type == EventType::kChildren;
-    deliver_(connection_id, event, is_of_parent ? tree_.AclOf(event.path)->get() : tree_.acl_of_change());
+    deliver_(connection_id, event, (is_of_parent ? change.parent_acl : change.acl).get());
   }
 }
 
 void Engine::NoteEmptied(const std::string& parent) {
-  if (tree_.IsEmptyContainer(parent)) emptied_.insert(parent);
+  if (tree_.IsEmptiedContainer(parent)) emptied_.insert(parent);
 }
 
 int Engine::DeleteEmptyContainers() {
   int deleted = 0;
   for (const std::string& path : std::exchange(emptied_, {})) {
-    if (tree_.IsEmptyContainer(path) && tree_.Delete(DeleteOp{path}, 0)) ++deleted;
+    if (tree_.IsEmptiedContainer(path) && tree_.Delete(DeleteOp{path}, 0)) ++deleted;
   }
   return deleted;
 }
@@ -340,7 +341,8 @@ Code Engine::Read(const PathRequest& request, OpCode op, const Peer& peer, JuteW
 
 Code Engine::GetAcl(const std::string& path, const Peer& peer, JuteWriter& out) const {
   Result<std::shared_ptr<const Acl>> acl = tree_.AclOf(path);
-  if (!acl) return acl.error();
+  Result<Stat> stat = tree_.Exists(path);
+  if (!acl || !stat) return acl ? stat.error() : acl.error();
   if (!Permits(acl->get(), permission::kRead | permission::kAdmin, peer.who)) return Code::kNoAuth;
   if (Permits(acl->get(), permission::kAdmin, peer.who)) {
     WriteAcl(out, acl->get());
@@ -348,7 +350,7 @@ Code Engine::GetAcl(const std::string& path, const Peer& peer, JuteWriter& out) 
     Acl shown = WithoutDigests(**acl);
     WriteAcl(out, &shown);
   }
-  WriteStat(out, *tree_.Exists(path));
+  WriteStat(out, *stat);
   return Code::kOk;
 }
 
@@ -420,12 +422,11 @@ void Engine::Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::
   }
   for (DataTree::Snapshot& znode : znodes) {
     std::string path = znode.path;
-    bool had_children = znode.created > 0;
     if (!tree_.Restore(std::move(znode))) {
       throw Error(Verdict::kInvalid,
                   fmt::format("the znode {} is stored without its parent or its owner", Excerpt(path, 200)));
     }
-    if (had_children && tree_.IsEmptyContainer(path)) emptied_.insert(std::move(path));
+    if (tree_.IsEmptiedContainer(path)) emptied_.insert(std::move(path));
   }
   tree_.ContinueAfter(zxid);
 }

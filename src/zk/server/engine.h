@@ -99,7 +99,7 @@ class Engine {
   using OpCode = protocol::OpCode;
   static constexpr std::size_t kWatchesAtOnce = 2000;
 
-  void Changed(const WatchEvent& change);
+  void Changed(const DataTree::Change& change);
   void MarkPath(std::string path);
   void MarkSession(std::int64_t id);
   void NoteEmptied(const std::string& parent);

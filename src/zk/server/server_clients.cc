@@ -281,9 +281,10 @@ void Server::Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent
 
 void Server::Expire(std::int64_t session) {
   auto own = by_session_.find(session);
-  if (own != by_session_.end() && own->second->wire().HasUnreadBytes()) {
+  const SessionRecord* record = engine_.FindSession(session);
+  if (record != nullptr && own != by_session_.end() && own->second->wire().HasUnreadBytes()) {
     // The timer is late because this process was stopped or busy; the client is not at fault.
-    return clock_.Start(session, std::chrono::milliseconds(engine_.FindSession(session)->timeout_ms));
+    return clock_.Start(session, std::chrono::milliseconds(record->timeout_ms));
   }
   logger_.Info("The ZooKeeper session 0x{:x} has expired", Hex(session));
   Detach(session, "its session has expired");

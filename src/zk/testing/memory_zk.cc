@@ -101,9 +101,9 @@ std::exception_ptr FaultIn(const std::vector<Op>& ops) {
 // The state that all clients share.
 struct MemoryZk::Ensemble {
   Ensemble(Loop& loop, MemoryZkOptions options) : loop(loop), options(options) {
-    tree.OnChange([this](const WatchEvent& change) {
-      if (on_write) on_write(writer, change);
-      Announce(change);
+    tree.OnChange([this](const DataTree::Change& change) {
+      if (on_write) on_write(writer, change.event);
+      Announce(change.event);
     });
   }
   ~Ensemble() {
@@ -185,6 +185,7 @@ class MemoryZk::Link : public std::enable_shared_from_this<Link> {
   void Disconnect(UnderWay under_way);
   void Reconnect();
   void Expire();
+  void LoseWatches();
   void Close();
   void Receive(const WatchEvent& event);
 
@@ -357,6 +358,13 @@ void MemoryZk::Link::Expire() {
   ensemble_.KeepAlive(session_.id);
   ensemble_.tree.CloseSession(session_.id);
   if (IsConnected()) ensemble_.After(HalfWay(), Guarded(&Link::Lose));
+}
+
+void MemoryZk::Link::LoseWatches() {
+  protocol::WatchPaths paths = table_->Paths();
+  for (const auto* list : {&paths.data, &paths.exist, &paths.child, &paths.persistent, &paths.recursive}) {
+    for (const std::string& path : *list) ensemble_.watches.Remove(path, connection_, true, true);
+  }
 }
 
 void MemoryZk::Link::Lose() {
@@ -575,6 +583,7 @@ void MemoryZk::Disconnect(Client& client, UnderWay under_way) {
 }
 void MemoryZk::Reconnect(Client& client) { ensemble_->clients.at(&client)->Reconnect(); }
 void MemoryZk::ExpireSession(Client& client) { ensemble_->clients.at(&client)->Expire(); }
+void MemoryZk::LoseWatches(Client& client) { ensemble_->clients.at(&client)->LoseWatches(); }
 MemoryZk::Counters MemoryZk::counters(const Client& client) const {
   return ensemble_->clients.at(&client)->counters();
 }

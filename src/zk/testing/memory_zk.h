@@ -55,6 +55,8 @@ class MemoryZk {
   // The servers end the session at once. A connected client is notified when the loop runs, another
   // when it is reconnected.
   void ExpireSession(zk::Client& client);
+  // The servers drop the watches of the connection, which goes on: nothing shows it.
+  void LoseWatches(zk::Client& client);
 
   // Operations sent to the servers so far.
   Counters counters(const zk::Client& client) const;

@@ -65,11 +65,7 @@ class DataTree::Transaction {
   void Commit() {
     is_committed_ = true;
     if (!tree_.listener_) return;
-    for (const Change& change : changes_) {
-      tree_.acl_of_change_ = change.acl.get();
-      tree_.listener_(change.event);
-    }
-    tree_.acl_of_change_ = nullptr;
+    for (const Change& change : changes_) tree_.listener_(change);
   }
 
  private:
@@ -88,10 +84,6 @@ class DataTree::Transaction {
   std::int64_t zxid_;
   bool is_committed_ = false;
   std::vector<std::move_only_function<void()>> undo_;
-  struct Change {
-    WatchEvent event;
-    std::shared_ptr<const Acl> acl;
-  };
   std::vector<Change> changes_;
 };
 
@@ -138,7 +130,7 @@ Result<Created> DataTree::Transaction::Create(const CreateOp& op) {
   parent->stat.pzxid = zxid_;
   ++tree_.size_;
   tree_.bytes_ += bytes;
-  changes_.push_back({WatchEvent{EventType::kCreated, std::move(path), zxid_}, op.acl});
+  changes_.push_back({WatchEvent{EventType::kCreated, std::move(path), zxid_}, op.acl, parent->acl});
   return created;
 }
 
@@ -163,7 +155,7 @@ Result<Stat> DataTree::Transaction::Set(const SetOp& op) {
   node->stat.mzxid = zxid_;
   node->stat.mtime = now_;
   ++node->stat.version;
-  changes_.push_back({WatchEvent{EventType::kDataChanged, op.path, zxid_}, node->acl});
+  changes_.push_back({WatchEvent{EventType::kDataChanged, op.path, zxid_}, node->acl, nullptr});
   return StatOf(*node);
 }
 
@@ -179,7 +171,7 @@ Result<> DataTree::Transaction::Delete(const DeleteOp& op) {
   if (!node->children.empty()) return std::unexpected(Code::kNotEmpty);
 
   std::size_t bytes = BytesOf(op.path, *node);
-  changes_.push_back({WatchEvent{EventType::kDeleted, op.path, zxid_}, node->acl});
+  changes_.push_back({WatchEvent{EventType::kDeleted, op.path, zxid_}, node->acl, parent->acl});
   auto taken_out = parent->children.extract(BaseName(op.path));
   auto own = tree_.ephemerals_.find(node->stat.ephemeral_owner);
   bool was_ephemeral = own != tree_.ephemerals_.end() && own->second.erase(op.path) > 0;
@@ -399,9 +391,10 @@ Result<Stat> DataTree::SetAcl(std::string_view path, std::shared_ptr<const Acl> 
   return StatOf(*node);
 }
 
-bool DataTree::IsEmptyContainer(std::string_view path) const {
+bool DataTree::IsEmptiedContainer(std::string_view path) const {
   const Node* node = Find(path);
-  return node != nullptr && node->stat.ephemeral_owner == kContainerOwner && node->children.empty();
+  return node != nullptr && node->stat.ephemeral_owner == kContainerOwner && node->created != 0 &&
+         node->children.empty();
 }
 
 std::optional<DataTree::Snapshot> DataTree::Export(std::string_view path) const {

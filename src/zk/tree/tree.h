@@ -26,9 +26,16 @@ namespace nodepool::zk {
 // sessions (0 means none).
 class DataTree {
  public:
-  // Called for every znode created, deleted or changed, in order, after the transaction as a whole
-  // succeeded. Child events are left to the owner of the watches (ServerWatches::Trigger).
-  using ChangeListener = std::function<void(const WatchEvent&)>;
+  // A znode created, deleted or changed, with what the tree may no longer show when the transaction is
+  // over: a later operation of it may have removed the znode, or its parent.
+  struct Change {
+    WatchEvent event;
+    std::shared_ptr<const Acl> acl;         // of the znode; null: open to everybody
+    std::shared_ptr<const Acl> parent_acl;  // the same, of its parent
+  };
+  // Called for every change, in order, after the transaction as a whole succeeded. Child events are left
+  // to the owner of the watches (ServerWatches::Trigger).
+  using ChangeListener = std::function<void(const Change&)>;
 
   // Starts with "/", "/zookeeper" and the znodes that a server keeps there.
   DataTree();
@@ -37,8 +44,6 @@ class DataTree {
   DataTree& operator=(const DataTree&) = delete;
 
   void OnChange(ChangeListener listener) { listener_ = std::move(listener); }
-  // While the listener is called: the access list that the znode has, or had when deleted.
-  const Acl* acl_of_change() const { return acl_of_change_; }
 
   // Only open sessions may own ephemeral znodes. Closing deletes them.
   void OpenSession(std::int64_t session);
@@ -91,8 +96,8 @@ class DataTree {
   // Roughly the memory that the znodes take.
   std::size_t bytes() const { return bytes_; }
 
-  // Whether it is a container without children, which a stat does not show.
-  bool IsEmptyContainer(std::string_view path) const;
+  // Whether it is a container that had children and has none now, which a stat does not show.
+  bool IsEmptiedContainer(std::string_view path) const;
 
   std::int64_t last_zxid() const { return zxid_; }
   std::size_t ephemeral_count() const;
@@ -124,7 +129,6 @@ class DataTree {
   std::int64_t zxid_ = 0;
   std::map<std::int64_t, std::set<std::string>> ephemerals_;
   ChangeListener listener_;
-  const Acl* acl_of_change_ = nullptr;
 };
 
 }  // namespace nodepool::zk

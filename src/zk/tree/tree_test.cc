@@ -15,7 +15,7 @@ class TreeTest : public ::testing::Test {
  protected:
   TreeTest() {
     tree.OpenSession(7);
-    tree.OnChange([this](const WatchEvent& event) { events.push_back(event); });
+    tree.OnChange([this](const DataTree::Change& change) { events.push_back(change.event); });
   }
 
   Result<Created> Create(std::string path, CreateMode mode = CreateMode::kPersistent, std::string data = "") {

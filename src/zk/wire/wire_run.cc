@@ -62,7 +62,11 @@ Task<> WireSession::Run() {
                       (session_id_ != 0 && established.response.session_id != session_id_);
     if (is_expired) {
       established.connection->Close("the session has expired");
-      SessionLost();
+      SessionLost(IsSessionRefusedForGood()
+                      ? fmt::format("is taken up by no server, for longer than its time-out of {} s (was the "
+                                    "servers' state restored from a back-up, or lost?)",
+                                    Seconds(session_timeout_))
+                      : "has expired");
     } else {
       Adopt(std::move(established));
       std::string why = co_await Serve(connection_);
@@ -83,18 +87,40 @@ Task<WireSession::Established> WireSession::Connect() {
     // The server just lost may hang; the other ones answer sooner.
     auto is_other = [this](const tcp::endpoint& endpoint) { return endpoint != last_server_; };
     std::stable_partition(endpoints.begin(), endpoints.end(), is_other);
-    for (const tcp::endpoint& endpoint : endpoints) {
-      SteadyTime deadline = loop_.SteadyNow() + AttemptTimeout(endpoints.size());
-      Outcome<Established> established =
-          co_await Attempt(WithDeadline(loop_, deadline, "connecting", ShakeHands(endpoint)));
-      if (is_closing_) throw Error(Verdict::kCancelled, "closing");
-      if (established) co_return std::move(*established);
-      problems.push_back(
-          fmt::format("{}: {}", WireConnection::NameOf(endpoint), established.error().message()));
+    std::uint64_t refusals = refusals_;
+    auto established = co_await AskServers(endpoints, Claim::kOwnSession, problems);
+    if (refusals == refusals_) refused_since_.reset();
+    if (refusals != refusals_ && !refused_since_) refused_since_ = loop_.SteadyNow();
+    if (!established && IsSessionRefusedForGood()) {
+      // One that accepts us without our session proves that it refuses only that: it has seen less than we
+      // have, and nothing else would end the session. One without a quorum refuses everything; the session
+      // may live.
+      std::vector<std::string> known;
+      established = co_await AskServers(endpoints, Claim::kNewSession, known);
     }
+    if (established) co_return std::move(*established);
     LogTrouble(problems);
     co_await loop_.SleepFor(backoff_.Next());
   }
+}
+
+// One after the other, until one accepts.
+Task<std::optional<WireSession::Established>> WireSession::AskServers(
+    const std::vector<tcp::endpoint>& endpoints, Claim claim, std::vector<std::string>& problems) {
+  for (const tcp::endpoint& endpoint : endpoints) {
+    SteadyTime deadline = loop_.SteadyNow() + AttemptTimeout(endpoints.size());
+    Outcome<Established> established =
+        co_await Attempt(WithDeadline(loop_, deadline, "connecting", ShakeHands(endpoint, claim)));
+    if (is_closing_) throw Error(Verdict::kCancelled, "closing");
+    if (established) co_return std::move(*established);
+    problems.push_back(
+        fmt::format("{}: {}", WireConnection::NameOf(endpoint), established.error().message()));
+  }
+  co_return std::nullopt;
+}
+
+bool WireSession::IsSessionRefusedForGood() const {
+  return session_id_ != 0 && refused_since_ && loop_.SteadyNow() - *refused_since_ >= session_timeout_;
 }
 
 // Every server is to be tried before the session expires.
@@ -104,7 +130,7 @@ Duration WireSession::AttemptTimeout(std::size_t endpoints) const {
   return std::min(options_.connect_timeout, std::max(share, kShortestAttempt));
 }
 
-Task<WireSession::Established> WireSession::ShakeHands(tcp::endpoint endpoint) {
+Task<WireSession::Established> WireSession::ShakeHands(tcp::endpoint endpoint, Claim claim) {
   Established established;
   auto connection = std::make_shared<WireConnection>(loop_, tls_.get(), endpoint, kMaxAnswer);
   established.connection = connection;
@@ -114,15 +140,17 @@ Task<WireSession::Established> WireSession::ShakeHands(tcp::endpoint endpoint) {
     opened.error().Rethrow();
   }
   protocol::ConnectRequest request;
-  request.last_zxid = last_zxid_;
   request.timeout_ms = static_cast<std::int32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(options_.session_timeout).count());
-  request.session_id = session_id_;
-  request.password = session_id_ == 0 ? options_.opening_password : password_;
+  bool is_new = claim == Claim::kNewSession || session_id_ == 0;
+  request.last_zxid = is_new ? 0 : last_zxid_;
+  request.session_id = is_new ? 0 : session_id_;
+  request.password = is_new ? options_.opening_password : password_;
   AppendFrame(connection->out(), [&](JuteWriter& out) { protocol::Write(out, request); });
   connection->Flush();
   Outcome<std::string> frame = co_await Attempt(connection->ReadFrame());
   if (!frame) {
+    if (frame.error().verdict() == Verdict::kRetry) ++refusals_;
     ExplainTls(frame.error(), *connection, options_.tls);
     ExplainRefusal(frame.error(), tls_ != nullptr);
   }
@@ -142,6 +170,7 @@ void WireSession::Adopt(Established established) {
   session_id_ = established.response.session_id;
   password_ = established.response.password;
   if (is_new) ++generation_;
+  refused_since_.reset();
   backoff_.Reset();
   next_trouble_log_ = SteadyTime::min();
   log_.Info("{} ZooKeeper at {}, session 0x{:x}, timeout {} s",
@@ -204,10 +233,11 @@ void WireSession::ConnectionLost(const std::string& why) {
   if (!is_closing_) SetState(SessionState::kSuspended);
 }
 
-void WireSession::SessionLost() {
-  log_.Warning("The ZooKeeper session 0x{:x} has expired; its locks and ephemeral znodes are gone",
-               static_cast<std::uint64_t>(session_id_));
+void WireSession::SessionLost(const std::string& why) {
+  log_.Warning("The ZooKeeper session 0x{:x} {}; its locks and ephemeral znodes are gone",
+               static_cast<std::uint64_t>(session_id_), why);
   session_id_ = 0;
+  refused_since_.reset();
   password_.clear();
   last_zxid_ = 0;
   FailWaiting(Verdict::kLostSession, "the ZooKeeper session has expired");

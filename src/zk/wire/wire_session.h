@@ -74,6 +74,8 @@ class WireSession : public std::enable_shared_from_this<WireSession> {
     std::shared_ptr<WireConnection> connection;
     protocol::ConnectResponse response;
   };
+  // What a handshake asks for.
+  enum class Claim { kOwnSession, kNewSession };
   struct WaitingRequest {
     std::string frame;
     std::shared_ptr<Reply> reply;
@@ -102,13 +104,16 @@ class WireSession : public std::enable_shared_from_this<WireSession> {
   // The task (wire_run.cc).
   Task<> Run();
   Task<Established> Connect();
-  Task<Established> ShakeHands(boost::asio::ip::tcp::endpoint endpoint);
+  Task<std::optional<Established>> AskServers(const std::vector<boost::asio::ip::tcp::endpoint>& endpoints,
+                                              Claim claim, std::vector<std::string>& problems);
+  Task<Established> ShakeHands(boost::asio::ip::tcp::endpoint endpoint, Claim claim);
+  bool IsSessionRefusedForGood() const;
   Task<std::string> Serve(std::shared_ptr<WireConnection> connection);
   void Adopt(Established established);
   void SendAuth();
   void RearmWatches();
   void ConnectionLost(const std::string& why);
-  void SessionLost();
+  void SessionLost(const std::string& why);
   void LogTrouble(const std::vector<std::string>& problems);
   Duration AttemptTimeout(std::size_t endpoints) const;
 
@@ -154,6 +159,8 @@ class WireSession : public std::enable_shared_from_this<WireSession> {
   Duration ping_interval_{0};
   Backoff backoff_;
   boost::asio::ip::tcp::endpoint last_server_;  // tried last after its connection was lost
+  std::uint64_t refusals_ = 0;                  // of handshakes, by servers that could be reached
+  std::optional<SteadyTime> refused_since_;     // none: no server refused our session when last asked
   SteadyTime next_trouble_log_ = SteadyTime::min();
 
   boost::asio::cancellation_signal cancel_run_;

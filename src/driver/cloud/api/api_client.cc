@@ -36,6 +36,12 @@ const std::string& BudgetOf(const ApiRequest& request) {
   return request.budget.empty() ? request.service : request.budget;
 }
 
+// A refusal that says when to come back is about the moment, not about the call: of 413, which is also the
+// answer to what is too large, only this shows which one is meant.
+void ReadAsLater(Fault& fault, const net::HttpReply& refusal) {
+  if (fault.verdict == Verdict::kInvalid && RetryAfter(refusal)) fault.verdict = Verdict::kRateLimited;
+}
+
 // After a proxy's 503 a change may have been carried out.
 bool IsTooBusy(const ApiRequest& request, int status, const Fault& fault) {
   if (request.call.upload) return false;
@@ -128,7 +134,8 @@ Task<net::HttpReply> ApiClient::Call(ApiRequest request) {
     if (reply.status < 400) co_return std::move(reply);
     Fault fault =
         options_.read_refusal ? options_.read_refusal(reply) : options_.read_fault(reply.status, reply.body);
-    bool is_refused = reply.status == 401 || fault.refuses_signature;
+    ReadAsLater(fault, reply);
+    bool is_refused = fault.refuses_signature.value_or(reply.status == 401);
     if (is_refused && answer.renew && !std::exchange(tries.has_renewed, true)) {
       answer.renew(reply);
       continue;
@@ -206,6 +213,7 @@ Task<ApiClient::Answer> ApiClient::Send(const ApiRequest& request) {
   Gate& gate = request.call.upload ? uploads_ : request.reads() ? reads_ : changes_;
   Gate::Pass pass = co_await gate.Enter();
   net::HttpCall call = request.call;
+  call.may_be_repeated = request.is_idempotent();
   Signer::Renew renew = co_await signer_.Sign(call);
   Outcome<net::HttpReply> reply = co_await Attempt(SendCounted(request, std::move(call)));
   Answer answer{std::move(reply), std::move(renew)};

@@ -183,9 +183,11 @@ TEST_F(ApiClientTest, WhatMayHaveBeenDoneIsNotRepeated) {
   EXPECT_EQ(StatusOf(FailureOf(Request("POST"))), 503);
   answers = {{0, {}, ""}};
   EXPECT_EQ(StatusOf(FailureOf(Request("POST"))), 0);
+  EXPECT_EQ(http.calls.back().may_be_repeated, false) << "not by the client's library, either";
   for (std::string method : {"GET", "DELETE"}) {
     answers = {{0, {}, ""}};
     EXPECT_EQ(Call(Request(method)).status, 200) << method;
+    EXPECT_EQ(http.calls.back().may_be_repeated, true) << method;
   }
   ApiRequest query = Request("POST");
   query.only_reads = true;
@@ -240,6 +242,19 @@ TEST_F(ApiClientTest, TheReaderSaysWhatIsTooMuch) {
   EXPECT_EQ(http.calls.size(), 3u);
   answers = {{503, {}, "down"}};
   EXPECT_EQ(StatusOf(FailureOf(Request("POST"))), 503);
+}
+
+TEST_F(ApiClientTest, ARefusalThatSaysWhenToComeBackMeansLater) {
+  net::HttpReply busy{413, {{"retry-after", "2"}}, R"({"overLimit": {"message": "rate-limited"}})"};
+  answers = {busy, busy};
+  SteadyTime before = time.loop().SteadyNow();
+  EXPECT_EQ(Call(Request("POST")).status, 200);
+  EXPECT_EQ(http.calls.size(), 3u);
+  EXPECT_GE(time.loop().SteadyNow() - before, 4s);
+  answers = {{413, {}, "too large"}};
+  EXPECT_EQ(FailureOf(Request("POST")).verdict(), Verdict::kInvalid);
+  answers = {{404, {{"retry-after", "2"}}, ""}};
+  EXPECT_EQ(FailureOf(Request()).verdict(), Verdict::kNotFound) << "it answers the question";
 }
 
 TEST_F(ApiClientTest, AfterABackOffOneCallAtATimeIsSent) {

@@ -75,7 +75,10 @@ Verdict VerdictOfStatus(int status) {
       return Verdict::kNotFound;
     case 409:
       return Verdict::kConflict;
+    case 401:
+    case 407:
     case 408:
+    case 425:
       return Verdict::kRetry;
     case 429:
       return Verdict::kRateLimited;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,8 +41,9 @@ struct Fault {
   std::string code;
   // By which the cloud's operators find the call; at the end of the error's message. Empty: there is none.
   std::string request_id = "";
-  // The service did not accept the call's signature or credential: with another one it may.
-  bool refuses_signature = false;
+  // Whether the service did not accept the call's signature or credential: with another one it may. None: if
+  // the status is 401.
+  std::optional<bool> refuses_signature = std::nullopt;
 };
 
 // Parses the refusals of one API: a status of 400 or more with its body, which may be anything. kRateLimited:

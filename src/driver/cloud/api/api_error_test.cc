@@ -28,6 +28,8 @@ TEST(ApiErrors, HaveTheStatusAndItsReasonIfTheBodyHasNoText) {
 TEST(ApiErrors, VerdictsOfStatuses) {
   EXPECT_EQ(VerdictOfStatus(404), Verdict::kNotFound);
   EXPECT_EQ(VerdictOfStatus(409), Verdict::kConflict);
+  EXPECT_EQ(VerdictOfStatus(401), Verdict::kRetry);
+  EXPECT_EQ(VerdictOfStatus(407), Verdict::kRetry);
   EXPECT_EQ(VerdictOfStatus(408), Verdict::kRetry);
   EXPECT_EQ(VerdictOfStatus(429), Verdict::kRateLimited);
   EXPECT_EQ(VerdictOfStatus(403), Verdict::kInvalid);

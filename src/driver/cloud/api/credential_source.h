@@ -15,7 +15,9 @@ namespace nodepool::driver::cloud::api {
 // A credential that lasts for a while: a token, temporary keys. Fetched at first use, again some time before
 // it expires, and when a service did not accept it; callers wait meanwhile for the same fetch. One that
 // cannot be replaced is used until it expires. When the cloud refuses a credential (ApiError), it is not
-// asked again for 15 s, however many callers there are, so that the account does not get locked.
+// asked again for 15 s, however many callers there are, so that the account does not get locked. One whose
+// time is over when it comes is used all the same, since the issuer or a clock may be at fault, and replaced
+// some minutes later, whether services accept it or not.
 //
 // Credential has a member `WallTime expires`; WallTime::max(): never.
 template <class Credential>
@@ -43,12 +45,15 @@ class CredentialSource {
 
   // The credential is no longer valid: the next Get() fetches another one.
   void Discard(const Pointer& credential) {
+    bool has_come_too_late = loop_.Now() >= credential->expires && loop_.Now() < renew_at_;
+    if (has_come_too_late && known_.Find() == credential) return;
     if (replaced_ == credential) replaced_ = nullptr;
     if (known_.Find() == credential) known_.Clear();
   }
 
  private:
   static constexpr Duration kRefusalLasts = std::chrono::seconds(15);
+  static constexpr Duration kExpiredLasts = std::chrono::minutes(5);
 
   Task<Pointer> Load() {
     if (refusal_ && loop_.SteadyNow() < refused_until_) throw Error(*refusal_);
@@ -66,6 +71,7 @@ class CredentialSource {
     replaced_ = nullptr;
     WallTime now = loop_.Now();
     renew_at_ = std::max(fetched->expires - renew_before_, now + (fetched->expires - now) / 2);
+    if (fetched->expires <= now) renew_at_ = now + kExpiredLasts;
     co_return std::make_shared<const Credential>(std::move(*fetched));
   }
 

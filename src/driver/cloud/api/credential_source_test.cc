@@ -64,6 +64,20 @@ TEST_F(CredentialSourceTest, AShortOneIsUsedForHalfOfItsLife) {
   EXPECT_EQ(Get()->number, 2);
 }
 
+// The issuer does not renew its credentials, or this host's clock is ahead.
+TEST_F(CredentialSourceTest, OneThatHasExpiredAlreadyIsUsedForSomeMinutes) {
+  life = -1h;
+  for (int i = 0; i < 3; ++i) {
+    std::shared_ptr<const Key> key = Get();
+    EXPECT_EQ(key->number, 1);
+    source.Discard(key);
+  }
+  EXPECT_EQ(fetches, 1) << "not before each call, although services refuse it";
+  life = 1h;
+  time.Advance(5min);
+  EXPECT_EQ(Get()->number, 2);
+}
+
 TEST_F(CredentialSourceTest, OneThatCannotBeReplacedIsUsedUntilItExpires) {
   Get();
   is_broken = true;

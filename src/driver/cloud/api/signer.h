@@ -16,7 +16,7 @@ class Signer {
 
   // Signs `call`, which is otherwise complete. Fetches a credential first if none is known, through a
   // net::HttpClient and not the ApiClient that it signs for; what that throws ends the call. The result is
-  // called if the service does not accept the signature (401, Fault::refuses_signature); the call is then
+  // called if the service does not accept the signature (Fault::refuses_signature); the call is then
   // repeated once. Null: repeating would not help.
   virtual Task<Renew> Sign(net::HttpCall& call) = 0;
 };

@@ -295,7 +295,7 @@ class ToyCloudTest : public ::testing::Test {
   void SetUp() override {
     label->name = LabelName("small");
     pool_config->name = PoolName("main");
-    pool_config->labels[label->name] = label;
+    pool_config->Offer(label);
   }
   void TearDown() override { time.Run(adapter.Stop()); }
 

@@ -37,9 +37,11 @@ TEST(AwsFaultTest, CodesDecide) {
   EXPECT_EQ(VerdictFor("InsufficientInstanceCapacity", 500), Verdict::kFail);
   EXPECT_EQ(VerdictFor("SomethingNew"), Verdict::kFail);
   EXPECT_EQ(VerdictFor("SomethingNew", 500), Verdict::kRetry);
-  EXPECT_TRUE(ReadFault(401, Ec2Error("AuthFailure")).refuses_signature);
-  EXPECT_TRUE(ReadFault(400, Ec2Error("RequestExpired")).refuses_signature);
-  EXPECT_FALSE(ReadFault(403, Ec2Error("UnauthorizedOperation")).refuses_signature);
+  EXPECT_EQ(ReadFault(401, Ec2Error("AuthFailure")).refuses_signature, true);
+  EXPECT_EQ(ReadFault(400, Ec2Error("RequestExpired")).refuses_signature, true);
+  EXPECT_EQ(ReadFault(403, Ec2Error("UnauthorizedOperation")).refuses_signature, false);
+  EXPECT_EQ(ReadFault(401, Ec2Error("OptInRequired")).refuses_signature, false);
+  EXPECT_EQ(ReadFault(401, "no XML").refuses_signature, std::nullopt);
 }
 
 // The same refusal has the same text each time: what differs is logged beside it.

@@ -78,6 +78,7 @@ std::string_view RemedyFor(std::string_view code) {
   if (expired.contains(code)) return "renew the credentials";
   if (clock.contains(code)) return "renew the credentials, or correct this host's clock";
   if (kSignature.contains(code)) return "check the key, and that it belongs to this region";
+  if (code == "OptInRequired") return "accept the terms of the image in the AWS Marketplace";
   if (kForbidden.contains(code)) return "give the key's user or role this right";
   return "";
 }
@@ -153,7 +154,8 @@ bool MeansNoCapacity(std::string_view code) { return kCapacity.contains(WithoutS
 bool MeansThrottled(std::string_view code) { return kThrottling.contains(code); }
 
 bool ConcernsOneCandidate(std::string_view code) {
-  return code == "Unsupported" || code == "InsufficientFreeAddressesInSubnet";
+  return code == "Unsupported" || code == "InsufficientFreeAddressesInSubnet" ||
+         code == "UnauthorizedOperation";
 }
 
 bool MeansQuota(std::string_view code) { return kQuota.contains(WithoutSide(code)); }

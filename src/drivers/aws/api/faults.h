@@ -22,8 +22,8 @@ std::string CodeOf(const Failure& failure);
 // --- What codes mean, wherever they appear: in refusals, and as the reason why an instance ended
 // ------------- There is no machine of that kind at the moment.
 bool MeansNoCapacity(std::string_view code);
-// A candidate cannot be made that others of the label may replace: its zone has no such type, or its subnet
-// no address.
+// A candidate cannot be made that others of the label may replace: its zone has no such type, its subnet no
+// address, or the account's rules forbid it.
 bool ConcernsOneCandidate(std::string_view code);
 // There were too many calls.
 bool MeansThrottled(std::string_view code);

@@ -7,6 +7,7 @@ net::HttpCall FormCall(const std::string& url, const Query& query, const char* v
   net::HttpCall call;
   call.method = "POST";
   call.url = url + "/";
+  call.may_be_repeated = true;
   call.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded; charset=utf-8");
   call.body = query.Body(version);
   call.timeouts.connect = std::chrono::seconds(60);

@@ -35,8 +35,14 @@ Task<std::string> FindImage(AwsCloud& cloud, const CreateParameters& parameters)
 [[noreturn]] void ThrowRefusal(AwsCloud& cloud, const CreateParameters& parameters, const Failure& failure) {
   const std::string code = CodeOf(failure);
   bool has_others = CandidatesOf(LabelOf(parameters), PoolOf(parameters)).size() > 1;
-  bool lacks_capacity = MeansNoCapacity(code) || (has_others && ConcernsOneCandidate(code));
+  bool leads_on = has_others && ConcernsOneCandidate(code);
+  bool lacks_capacity = MeansNoCapacity(code) || (leads_on && MeansQuota(code));
   if (lacks_capacity) throw LaunchError(LaunchError::Kind::kCapacity, failure.message());
+  if (leads_on) throw LaunchError(LaunchError::Kind::kCandidate, failure.message());
+  // Of which type of a fleet it is said, is not known.
+  const AwsLabel& label = LabelOf(parameters);
+  std::string_view quota = label.fleet_strategy ? "" : QuotaOf(code, label, ChosenOf(parameters).type);
+  if (!quota.empty()) throw Error(Verdict::kQuota, fmt::format("quota {}: {}", quota, failure.message()));
   if (MeansBadSettings(code)) throw Error(Verdict::kInvalid, failure.message());
   if (code.starts_with("InvalidAMIID")) {
     cloud.images.Clear();

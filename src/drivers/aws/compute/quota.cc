@@ -102,6 +102,16 @@ Task<QuotaInformation> ReadLimits(AwsCloud& cloud) {
   co_return QuotaInformation::Limit(std::move(limits));
 }
 
+std::string_view QuotaOf(std::string_view refusal, const AwsLabel& label, std::string_view type) {
+  if (refusal == "VcpuLimitExceeded") return CodeOfType(type, label.use_spot);
+  if (refusal == "MaxSpotInstanceCountExceeded" || refusal == "SpotInstanceCountExceeded")
+    return CodeOfType(type, true);
+  if (refusal == "HostLimitExceeded") return CodeOfHost(type);
+  const VolumeCodes volume = CodesOfVolume(label.volume.type.value_or(""));
+  if (refusal == "VolumeLimitExceeded") return volume.storage;
+  return refusal == "MaxIOPSLimitExceeded" ? volume.iops : "";
+}
+
 bool CountsVolumes(const AwsConfig& config) { return !CodesOf(config).storage.empty(); }
 
 QuotaInformation UseOf(const Volume& volume) { return UseOfVolume(volume.type, volume.size, volume.iops); }

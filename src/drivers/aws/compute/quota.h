@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "driver/quota_information.h"
 #include "drivers/aws/aws_cloud.h"
 #include "drivers/aws/storage/volumes.h"
@@ -18,6 +21,10 @@ driver::QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label, co
 // The account's limits of what the provider's labels use; everything else is unlimited. Also learns the sizes
 // of the labels' instance types.
 Task<driver::QuotaInformation> ReadLimits(AwsCloud& cloud);
+
+// The code of the quota that is used up when AWS refuses a node of the label, of this type, with `refusal`: a
+// resource of what the node needs. Empty: it is not known which, as of addresses.
+std::string_view QuotaOf(std::string_view refusal, const AwsLabel& label, std::string_view type);
 
 // Whether the kinds of volumes that labels name have limits.
 bool CountsVolumes(const AwsConfig& config);

@@ -34,7 +34,7 @@ class Reader {
     result_->profile_name = provider_.OptionalText("profile-name");
     result_->rate = std::max(0.0, provider_.Float("rate"));
     result_->image_format = provider_.Text("image-format");
-    result_->post_upload_hook = provider_.OptionalText("post-upload-hook");
+    cloud::ReadUploadSettings(provider_, *result_);
     if (provider_.Has("object-storage")) {
       result_->bucket = provider_.Sub("object-storage").Text("bucket-name");
     }
@@ -42,9 +42,6 @@ class Reader {
       result_->import_timeout = std::chrono::seconds(ReadCount(provider_, "image-import-timeout"));
     }
     result_->manages_images = true;
-    // For sending the file and the import together; what AWS does has limits of its own.
-    result_->image_upload_timeout = std::chrono::hours(24);
-    result_->max_leaked_share = std::clamp(ReadCount(provider_, "max-leaked-share"), 0, 100);
     for (const Section& entry : provider_.Sections("cloud-images")) ReadCloudImage(entry);
     for (const Section& entry : provider_.Sections("diskimages")) ReadDiskImage(entry);
     for (const Section& entry : provider_.Sections("pools")) ReadAwsPool(entry);
@@ -233,14 +230,13 @@ class Reader {
            fmt::format("pool {} names none: its nodes need an account with a default VPC", pool->name));
     }
     for (const Section& entry : section.Sections("labels")) {
-      std::shared_ptr<const AwsLabel> label = ReadLabel(entry, section, *pool);
-      pool->labels[label->name] = label;
+      pool->Offer(ReadLabel(entry, section, *pool));
     }
     result_->pools[pool->name] = pool;
   }
 
-  std::shared_ptr<const AwsLabel> ReadLabel(const Section& section, const Section& pool_section,
-                                            const AwsPool& pool) {
+  std::shared_ptr<AwsLabel> ReadLabel(const Section& section, const Section& pool_section,
+                                      const AwsPool& pool) {
     auto label = std::make_shared<AwsLabel>();
     label->name = ReadLabelName(section, "name", config_);
     bool has_image = section.Has("diskimage") || section.Has("cloud-image");

@@ -87,7 +87,8 @@ TEST_F(AwsConfigTest, WhatThePythonValidatorAccepts) {
   EXPECT_EQ(Verdict({.image = ", image-filters: [{Name: a, Values: [b]}, {name: a, values: []}, {}]"}), "");
   for (const char* provider :
        {"rate: 0.5", "rate: 1", "image-format: vhdx", "object-storage: {bucket-name: b}",
-        "max-leaked-share: 10", "max-resources: {L-1216C47A: 10}", "profile-name: x",
+        "max-leaked-share: 10", "image-name-format: x", "image-upload-timeout: 60",
+        "max-resources: {L-1216C47A: 10}", "profile-name: x",
         "diskimages: [{name: d, imds-support: v2.0, import-method: image}, {name: d, imds-support: null}]"}) {
     EXPECT_EQ(Verdict({.provider = provider}), "") << provider;
   }
@@ -124,10 +125,9 @@ TEST_F(AwsConfigTest, WhatThePythonValidatorRefuses) {
     EXPECT_NE(Verdict({.pool = bad}), "") << bad;
   }
   for (const char* bad :
-       {"hostname-format: x", "image-format: qcow2", "image-name-format: x", "use-internal-ip: true",
-        "host-key-checking: true", "public-ipv4: true", "public-ipv6: true", "rate: fast",
-        "object-storage: {}", "max-leaked-share: 101", "diskimages: [{name: d, imds-support: v1.0}]",
-        "diskimages: [{name: d, import-method: copy}]"}) {
+       {"hostname-format: x", "image-format: qcow2", "use-internal-ip: true", "host-key-checking: true",
+        "public-ipv4: true", "public-ipv6: true", "rate: fast", "object-storage: {}", "max-leaked-share: 101",
+        "diskimages: [{name: d, imds-support: v1.0}]", "diskimages: [{name: d, import-method: copy}]"}) {
     EXPECT_NE(Verdict({.provider = bad}), "") << bad;
   }
 }
@@ -176,6 +176,9 @@ TEST_F(AwsConfigTest, WhatTheDaemonsRefuse) {
   EXPECT_THAT(LoadError({.provider = "diskimages: [{name: x}]"}),
               HasSubstr("is not one of the top-level diskimages"));
   EXPECT_THAT(LoadError({.provider = "max-resources: {a: many}"}), HasSubstr("a: expected a number"));
+  EXPECT_THAT(LoadError({.provider = "max-leaked-share: 150"}),
+              HasSubstr("max-leaked-share: expected a number from 0 to 100"));
+  EXPECT_EQ(Load({.provider = "image-name-format: x"})->image_upload_timeout, std::chrono::hours(24));
 }
 
 // AWS-2

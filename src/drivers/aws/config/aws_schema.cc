@@ -11,6 +11,9 @@ using config::Setting;
 
 namespace {
 
+// For sending the file and the import together, in seconds; what AWS does has limits of its own.
+constexpr int kUploadTimeout = 24 * 3600;
+
 // Settings of pools that the daemons also read from the provider, where the Python validator refuses them.
 std::vector<Setting> ReadFromProvider() {
   return {
@@ -181,17 +184,11 @@ Schema MakeSchema() {
       Setting("image-format", Schema::Among({"ova", "vhd", "vhdx", "vmdk", "raw"}), "Format of the uploads.")
           .Default("raw"),
       Setting("image-import-timeout", Schema::Int(), "Time for an import; default: 6 hours.").Unit("seconds"),
-      Setting("post-upload-hook", Schema::String(), "Program that the builder runs after an upload."),
-      Setting("max-leaked-share", Schema::Int().Between(0, 100),
-              "Uploaded images without a record that one sweep may delete; if more have leaked, none is. "
-              "100: no limit, 0: never.")
-          .Default(50)
-          .Unit("percent"),
       Setting("max-servers", Schema::Int(), "Default of the pools.").Unit("nodes"),
       Setting("pools", Schema::List(PoolSchema()), "Groups of nodes.").Required(),
       Setting("hostname-format", Schema::Any(), "").Removed("hosts are named after their node id; remove it"),
   });
-  return provider.With(Limits()).With(ReadFromProvider());
+  return provider.With(cloud::UploadSettings(kUploadTimeout)).With(Limits()).With(ReadFromProvider());
 }
 
 }  // namespace

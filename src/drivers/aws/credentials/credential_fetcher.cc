@@ -136,7 +136,8 @@ Task<Credentials> CredentialFetcher::Assume(Role role, Credentials source) {
     SigningScope scope{account_.region, kSts.name};
     for (auto& header : SignatureHeaders(call, source, scope, clock_.Now())) call.headers.push_back(header);
     reply = co_await SendToSts(std::move(call), what);
-    bool is_refused = reply.status >= 400 && ReadFault(reply.status, reply.body).refuses_signature;
+    bool is_refused =
+        reply.status >= 400 && ReadFault(reply.status, reply.body).refuses_signature.value_or(false);
     if (!is_refused) break;
     clock_.CorrectAfter(reply, "STS AssumeRole");
   }

@@ -127,9 +127,17 @@ Task<> AbortOldUploadsOf(AwsCloud& cloud, ImageName image) {
 bool IsKeyOf(const std::string& key, const ImageName& image) {
   if (!key.starts_with(image.str() + "-")) return false;
   std::string_view rest = std::string_view(key).substr(image.str().size() + 1);
-  std::size_t dot = rest.find_first_not_of("0123456789");
-  return dot != 0 && dot != std::string_view::npos && rest[dot] == '.' &&
-         rest.find_first_of("./", dot + 1) == std::string_view::npos && dot + 1 < rest.size();
+  auto take = [&rest](std::string_view characters) {
+    std::size_t length = std::min(rest.find_first_not_of(characters), rest.size());
+    rest.remove_prefix(length);
+    return length > 0;
+  };
+  if (!take("0123456789")) return false;
+  if (rest.starts_with('-')) {
+    rest.remove_prefix(1);
+    if (!take("0123456789abcdef")) return false;
+  }
+  return rest.size() > 1 && rest.front() == '.' && rest.find_first_of("./", 1) == std::string_view::npos;
 }
 
 Task<> AppendMarkedImages(AwsCloud& cloud, std::vector<Resource>& resources) {

@@ -105,32 +105,44 @@ TEST(PartPlanTest, ThereAreAtMostTenThousandPartsAndFewInMemory) {
 
 driver::ImageUploadParameters Upload() {
   driver::ImageUploadParameters upload;
+  auto image = std::make_shared<AwsDiskImage>();
+  image->name = ImageName("debian");
+  upload.image = image;
   upload.name = "debian-1700000000";
   upload.format = "raw";
   upload.metadata = {{"nodepool_provider_name", "ec2"},
                      {"nodepool_build_id", "b1"},
                      {"nodepool_upload_id", "0000000001"},
+                     {"nodepool_attempt", "0123456789abcdef"},
                      {"flag", true},
                      {"none", nullptr},
                      {"number", 7}};
   return upload;
 }
 
+// AWS-84
 TEST(UploadMarksTest, AnUnfinishedUploadIsFoundByItsId) {
   UploadMarks marks = MarksOf(Upload());
-  EXPECT_EQ(UnfinishedId(marks), "unfinished:b1:0000000001:debian-1700000000.raw");
+  EXPECT_EQ(UnfinishedId(marks),
+            "unfinished:b1:0000000001:0123456789abcdef:debian-0000000001-0123456789ab.raw");
   std::optional<UploadMarks> read = ReadUnfinishedId(UnfinishedId(marks), "ec2");
   ASSERT_TRUE(read);
   EXPECT_EQ(read->build, "b1");
-  EXPECT_EQ(read->key, "debian-1700000000.raw");
+  EXPECT_EQ(read->key, "debian-0000000001-0123456789ab.raw");
+  EXPECT_TRUE(read->AreOn(TagsOf(Upload())));
   EXPECT_EQ(read->Token("import"), marks.Token("import"));
   EXPECT_NE(marks.Token("import"), marks.Token("snapshot"));
   EXPECT_TRUE(marks.AreOn(TagsOf(Upload())));
   std::map<std::string, std::string> others = TagsOf(Upload());
   others["nodepool_build_id"] = "b2";
   EXPECT_FALSE(marks.AreOn(others)) << "an equal upload id of another build";
-  for (const char* id :
-       {"ami-1", "unfinished:", "unfinished:b", "unfinished:b:1", "unfinished:b:1:", "unfinished::1:k"}) {
+  driver::ImageUploadParameters copied = Upload();
+  copied.metadata["nodepool_attempt"] = "another";
+  EXPECT_FALSE(marks.AreOn(TagsOf(copied))) << "the same numbers in a copy of the tree";
+  EXPECT_NE(MarksOf(copied).key, marks.key);
+  EXPECT_NE(MarksOf(copied).Token("import"), marks.Token("import"));
+  for (const char* id : {"ami-1", "unfinished:", "unfinished:b", "unfinished:b:1", "unfinished:b:1:k",
+                         "unfinished:b:1:a:", "unfinished::1:a:k", "unfinished:b:1::k"}) {
     EXPECT_FALSE(ReadUnfinishedId(id, "ec2")) << id;
   }
   driver::ImageUploadParameters nobodys = Upload();
@@ -148,8 +160,8 @@ TEST(UploadMarksTest, TagsAreTextAndFitWhereTheyAreWritten) {
   EXPECT_EQ(tags["number"], "7");
   EXPECT_THAT(tags["long"], SizeIs(256));
   EXPECT_EQ(ObjectTags(tags), tags);
-  auto own = ElementsAre(Pair("nodepool_build_id", "b1"), Pair("nodepool_provider_name", "ec2"),
-                         Pair("nodepool_upload_id", "0000000001"));
+  auto own = ElementsAre(Pair("nodepool_attempt", "0123456789abcdef"), Pair("nodepool_build_id", "b1"),
+                         Pair("nodepool_provider_name", "ec2"), Pair("nodepool_upload_id", "0000000001"));
   tags["odd"] = "{a,b}";
   EXPECT_THAT(ObjectTags(tags), own) << "characters that S3 refuses";
   tags.erase("odd");
@@ -161,8 +173,10 @@ TEST(UploadMarksTest, TagsAreTextAndFitWhereTheyAreWritten) {
 TEST(ImageLeaksTest, KeysOfUploads) {
   ImageName image("debian");
   EXPECT_TRUE(IsKeyOf("debian-1700000000.raw", image));
-  for (const char* key : {"debian-.raw", "debian-1700000000", "debian-1700000000.", "debian-17a.raw",
-                          "debian-big-17.raw", "ubuntu-17.raw", "debian-17.raw.bak", "debian-17.raw/x"}) {
+  EXPECT_TRUE(IsKeyOf("debian-0000000001-0123456789ab.raw", image));
+  for (const char* key : {"debian-.raw", "debian-1-.raw", "debian-1-xy.raw", "debian-1-a-b.raw",
+                          "debian-1700000000", "debian-1700000000.", "debian-17a.raw", "debian-big-17.raw",
+                          "ubuntu-17.raw", "debian-17.raw.bak", "debian-17.raw/x"}) {
     EXPECT_FALSE(IsKeyOf(key, image)) << key;
   }
 }

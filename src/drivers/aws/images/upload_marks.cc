@@ -1,5 +1,7 @@
 #include "drivers/aws/images/upload_marks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <string_view>
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::string_view kUnfinished = "unfinished:";
 constexpr std::size_t kMaxObjectTags = 10;
+constexpr std::size_t kMarkInKey = 12;
 
 std::string TagText(const boost::json::value& value) {
   if (value.is_null()) return "None";
@@ -38,11 +41,12 @@ std::string TagIn(const std::map<std::string, std::string>& tags, const char* ke
 
 bool UploadMarks::AreOn(const std::map<std::string, std::string>& tags) const {
   return TagIn(tags, driver::cloud::kProviderKey) == provider &&
-         TagIn(tags, driver::cloud::kBuildKey) == build && TagIn(tags, driver::cloud::kUploadKey) == upload;
+         TagIn(tags, driver::cloud::kBuildKey) == build && TagIn(tags, driver::cloud::kUploadKey) == upload &&
+         TagIn(tags, driver::cloud::kAttemptKey) == attempt;
 }
 
 std::string UploadMarks::Token(const std::string& call) const {
-  return Sha256Hex(call + "\n" + provider + "\n" + build + "\n" + upload);
+  return Sha256Hex(call + "\n" + provider + "\n" + build + "\n" + upload + "\n" + attempt);
 }
 
 UploadMarks MarksOf(const driver::ImageUploadParameters& upload) {
@@ -51,30 +55,32 @@ UploadMarks MarksOf(const driver::ImageUploadParameters& upload) {
   marks.provider = TagIn(tags, driver::cloud::kProviderKey);
   marks.build = TagIn(tags, driver::cloud::kBuildKey);
   marks.upload = TagIn(tags, driver::cloud::kUploadKey);
-  marks.key = upload.name + "." + upload.format;
-  if (marks.provider.empty() || marks.build.empty() || marks.upload.empty()) {
-    throw Error(Verdict::kInvalid, "the upload has no provider, build and upload in its metadata");
+  marks.attempt = TagIn(tags, driver::cloud::kAttemptKey);
+  marks.key = fmt::format("{}-{}-{}.{}", upload.image->name, marks.upload,
+                          marks.attempt.substr(0, kMarkInKey), upload.format);
+  if (marks.provider.empty() || marks.build.empty() || marks.upload.empty() || marks.attempt.empty()) {
+    throw Error(Verdict::kInvalid, "the upload has no provider, build, upload and attempt in its metadata");
   }
   return marks;
 }
 
 std::string UnfinishedId(const UploadMarks& marks) {
-  return std::string(kUnfinished) + marks.build + ":" + marks.upload + ":" + marks.key;
+  return fmt::format("{}{}:{}:{}:{}", kUnfinished, marks.build, marks.upload, marks.attempt, marks.key);
 }
 
 std::optional<UploadMarks> ReadUnfinishedId(const std::string& external_id, const std::string& provider) {
   if (!external_id.starts_with(kUnfinished)) return std::nullopt;
-  std::size_t build = kUnfinished.size();
-  std::size_t upload = external_id.find(':', build);
-  std::size_t key = upload == std::string::npos ? upload : external_id.find(':', upload + 1);
-  if (key == std::string::npos) return std::nullopt;
   UploadMarks marks;
   marks.provider = provider;
-  marks.build = external_id.substr(build, upload - build);
-  marks.upload = external_id.substr(upload + 1, key - upload - 1);
-  marks.key = external_id.substr(key + 1);
-  bool is_whole = !marks.build.empty() && !marks.upload.empty() && !marks.key.empty();
-  return is_whole ? std::optional(std::move(marks)) : std::nullopt;
+  std::size_t begin = kUnfinished.size();
+  for (std::string UploadMarks::*part : {&UploadMarks::build, &UploadMarks::upload, &UploadMarks::attempt}) {
+    std::size_t end = external_id.find(':', begin);
+    if (end == std::string::npos || end == begin) return std::nullopt;
+    marks.*part = external_id.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  marks.key = external_id.substr(begin);
+  return marks.key.empty() ? std::nullopt : std::optional(std::move(marks));
 }
 
 std::map<std::string, std::string> TagsOf(const driver::ImageUploadParameters& upload) {
@@ -91,7 +97,8 @@ std::map<std::string, std::string> ObjectTags(const std::map<std::string, std::s
                 });
   if (do_fit) return tags;
   std::map<std::string, std::string> own;
-  for (const char* key : {driver::cloud::kProviderKey, driver::cloud::kBuildKey, driver::cloud::kUploadKey}) {
+  for (const char* key : {driver::cloud::kProviderKey, driver::cloud::kBuildKey, driver::cloud::kUploadKey,
+                          driver::cloud::kAttemptKey}) {
     if (tags.contains(key)) own[key] = tags.at(key);
   }
   return own;

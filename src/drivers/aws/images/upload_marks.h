@@ -9,12 +9,13 @@
 namespace nodepool::drivers::aws {
 
 // Whose an upload is, and what its file is called in the bucket: everything that it makes in AWS is found by
-// this.
+// this. Builds and numbers come again in a copy of the tree, the attempt does not.
 struct UploadMarks {
   std::string provider;
   std::string build;
   std::string upload;
-  std::string key;  // of the object: "debian-1700000000.raw"
+  std::string attempt;  // random
+  std::string key;      // of the object: "debian-0000000001-0123456789ab.raw"
 
   // Whether something with these tags was made by the upload.
   bool AreOn(const std::map<std::string, std::string>& tags) const;
@@ -22,7 +23,7 @@ struct UploadMarks {
   std::string Token(const std::string& call) const;
 };
 
-// Error(kInvalid): the parameters name no build and upload.
+// Error(kInvalid): the parameters name no build, upload and attempt.
 UploadMarks MarksOf(const driver::ImageUploadParameters& upload);
 
 // The external id of an upload that has no image yet. A process that finds it in a record removes what the

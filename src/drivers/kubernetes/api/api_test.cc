@@ -7,7 +7,7 @@
 #include "async/testing/virtual_time.h"
 #include "base/time_text.h"
 #include "drivers/kubernetes/api/access.h"
-#include "drivers/kubernetes/api/line_splitter.h"
+#include "drivers/kubernetes/api/line_queue.h"
 #include "drivers/kubernetes/api/object.h"
 #include "drivers/kubernetes/api/paths.h"
 #include "drivers/kubernetes/api/status.h"
@@ -64,20 +64,56 @@ TEST(PathTest, CollectionOf) {
   EXPECT_EQ(CollectionOf(""), "api");
 }
 
-TEST(LineSplitterTest, LinesInPieces) {
-  std::vector<std::string> lines;
-  LineSplitter splitter(5, [&lines](std::string_view line) {
-    lines.emplace_back(line);
-    return line != "stop";
-  });
-  EXPECT_TRUE(splitter.Add("ab"));
-  EXPECT_TRUE(splitter.Add("c\n\nde\nf"));
-  EXPECT_THAT(lines, ElementsAre("abc", "de"));
-  EXPECT_FALSE(splitter.Add("ghijk")) << "too long";
-  LineSplitter second(5, [](std::string_view line) { return line != "stop"; });
-  EXPECT_FALSE(second.Add("stop\n"));
-  LineSplitter third(5, [](std::string_view) { return true; });
-  EXPECT_FALSE(third.Add("123456\n"));
+class LineQueueTest : public ::testing::Test {
+ protected:
+  // "-": none is left.
+  std::string Next(LineQueue& lines) { return time.Run(lines.Next()).value_or("-"); }
+  std::string FaultOf(LineQueue& lines) {
+    try {
+      while (Next(lines) != "-") continue;
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "";
+  }
+  nodepool::testing::VirtualTime time;
+};
+
+TEST_F(LineQueueTest, LinesInPieces) {
+  LineQueue lines;
+  EXPECT_TRUE(lines.Add("ab"));
+  EXPECT_TRUE(lines.Add("c\n\nde\nf"));
+  EXPECT_EQ(Next(lines), "abc");
+  EXPECT_EQ(Next(lines), "de");
+  EXPECT_TRUE(lines.Add("g\n"));
+  lines.Close(std::nullopt);
+  EXPECT_EQ(Next(lines), "fg");
+  EXPECT_EQ(Next(lines), "-");
+  EXPECT_FALSE(lines.Add("h\n"));
+}
+
+TEST_F(LineQueueTest, AFailureComesBehindTheLinesBeforeIt) {
+  LineQueue lines;
+  lines.Add("a\n");
+  lines.Close(Failure(Error(Verdict::kRetry, "it broke")));
+  EXPECT_EQ(Next(lines), "a");
+  EXPECT_EQ(FaultOf(lines), "it broke");
+}
+
+TEST_F(LineQueueTest, HasBounds) {
+  for (const char* text : {"1234567", "12345\n123456\n", "123456\n"}) {
+    LineQueue lines({.line = 5, .waiting = 100});
+    EXPECT_FALSE(lines.Add(text));
+    EXPECT_THAT(FaultOf(lines), HasSubstr("a line of the answer is longer")) << text;
+  }
+  LineQueue lines({.line = 5, .waiting = 9});
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(lines.Add("1\n2\n3\n"));
+    for (const char* line : {"1", "2", "3"}) EXPECT_EQ(Next(lines), line);
+  }
+  EXPECT_TRUE(lines.Add("1\n2\n3\n"));
+  EXPECT_FALSE(lines.Add("1\n2\n3\n4"));
+  EXPECT_THAT(FaultOf(lines), HasSubstr("wait to be handled"));
 }
 
 TEST(ObjectTest, AnythingMayBeMissingOrOfAnotherType) {

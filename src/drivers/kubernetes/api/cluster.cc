@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 
+#include "async/cleanup.h"
+#include "async/pace.h"
 #include "base/json_fields.h"
 #include "driver/cloud/api/url_text.h"
-#include "drivers/kubernetes/api/line_splitter.h"
 #include "drivers/kubernetes/api/paths.h"
 #include "drivers/kubernetes/api/status.h"
 
@@ -18,8 +20,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr const char* kService = "kubernetes";
-constexpr std::size_t kLongestLine = 4 << 20;
 constexpr int kPageSize = 500;
+constexpr int kListRepeats = 3;
 constexpr net::HttpTimeouts kTimeouts{.connect = std::chrono::seconds(10),
                                       .answer = std::chrono::seconds(30),
                                       .stall = std::chrono::seconds(30),
@@ -43,11 +45,12 @@ std::string WithQuery(std::string path, const std::string& query) {
 
 Cluster::Cluster(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, AccessSource& access,
                  std::string name, api::CallMetrics metrics)
-    : http_(http),
+    : loop_(loop),
+      pool_(pool),
+      http_(http),
       access_(access),
       name_(std::move(name)),
-      client_(loop, pool, random, http, access, log::Logger("nodepool.driver.kubernetes"),
-              ClientOptions(name_, std::move(metrics))) {}
+      client_(loop, pool, random, http, access, logger_, ClientOptions(name_, std::move(metrics))) {}
 
 api::ApiRequest Cluster::Request(std::string method, std::string path,
                                  std::optional<json::object> body) const {
@@ -105,6 +108,16 @@ Task<bool> Cluster::Delete(std::string path, json::object options) {
 }
 
 Task<ObjectList> Cluster::List(std::string collection, std::string selector) {
+  for (int repeats = 0;; ++repeats) {
+    Task<ObjectList> reading = ListOnce(collection, selector);
+    Outcome<ObjectList> list = co_await Attempt(std::move(reading));
+    if (list) co_return std::move(*list);
+    // The place where a page goes on is too old: the list took longer than the cluster keeps its versions.
+    if (api::StatusOf(list) != 410 || repeats == kListRepeats) list.error().Rethrow();
+  }
+}
+
+Task<ObjectList> Cluster::ListOnce(std::string collection, std::string selector) {
   std::string version;
   std::string base =
       WithQuery(WithQuery(std::move(collection), selector), fmt::format("limit={}", kPageSize));
@@ -128,15 +141,50 @@ Task<api::Page<Object>> Cluster::ReadPage(std::string path, std::string& version
     version = TextIn(*metadata, "resourceVersion");
   }
   if (const json::array* items = ArrayIn(reply.body, "items")) {
+    std::size_t weight = WeightOf(reply.bytes / std::max<std::size_t>(1, items->size()));
     for (const json::value& item : *items) {
-      if (item.is_object()) page.items.push_back(ReadObject(item.as_object()));
+      if (!item.is_object()) continue;
+      page.items.push_back(ReadObject(item.as_object()));
+      page.items.back().weight = weight;
     }
+    page.bytes = std::max(page.bytes, weight * items->size());
   }
   co_return page;
 }
 
-Task<> Cluster::ReadLines(std::string path, Duration longest_silence, OnLine on_line) {
-  LineSplitter lines(kLongestLine, std::move(on_line));
+Task<> Cluster::Watch(std::string path, Duration longest_silence, OnEvent on_event) {
+  LineQueue lines;
+  TaskGroup tasks(loop_, logger_);
+  Task<> handling = HandleEvents(lines, std::move(path), longest_silence, std::move(on_event), tasks);
+  auto stop = [&tasks] { return tasks.Stop(); };
+  co_await WithCleanup(std::move(handling), stop);
+}
+
+Task<> Cluster::HandleEvents(LineQueue& lines, std::string path, Duration longest_silence, OnEvent on_event,
+                             TaskGroup& tasks) {
+  tasks.Spawn("receive " + path, Receive(path, longest_silence, lines));
+  Pace pace(loop_);
+  while (true) {
+    std::optional<std::string> line = co_await lines.Next();
+    if (!line) co_return;
+    std::size_t bytes = line->size();
+    Task<std::optional<WatchEvent>> reading = ReadEvent(pool_, std::move(*line));
+    std::optional<WatchEvent> event = co_await std::move(reading);
+    if (!event)
+      throw Error(Verdict::kRetry, fmt::format("{} was answered with something that is no event", path));
+    bool is_end = event->kind == WatchEvent::Kind::kError;
+    on_event(std::move(*event));
+    if (is_end) co_return;
+    if (pace.is_due(bytes)) co_await pace.Pause();
+  }
+}
+
+Task<> Cluster::Receive(std::string path, Duration longest_silence, LineQueue& lines) {
+  Outcome<> ended = co_await Attempt(ReceiveAnswer(std::move(path), longest_silence, lines));
+  lines.Close(ended ? std::nullopt : std::optional(ended.error()));
+}
+
+Task<> Cluster::ReceiveAnswer(std::string path, Duration longest_silence, LineQueue& lines) {
   for (bool is_second : {false, true}) {
     api::ApiRequest request = Request("GET", path, std::nullopt);
     net::HttpCall& call = request.call;

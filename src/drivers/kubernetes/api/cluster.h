@@ -5,12 +5,13 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 
+#include "async/task_group.h"
 #include "driver/cloud/api/api_client.h"
 #include "driver/cloud/api/paging.h"
 #include "drivers/kubernetes/api/access.h"
-#include "drivers/kubernetes/api/object.h"
+#include "drivers/kubernetes/api/line_queue.h"
+#include "drivers/kubernetes/api/watch_event.h"
 
 namespace nodepool::drivers::kubernetes {
 
@@ -37,26 +38,38 @@ class Cluster {
   // False: there is no such object. `options` is a DeleteOptions; empty: none.
   Task<bool> Delete(std::string path, boost::json::object options);
 
-  // Reads a whole list, page by page; `selector` is a query such as "labelSelector=...", or empty.
+  // Reads a whole list, page by page, from the start again where the pages have become too old meanwhile;
+  // `selector` is a query such as "labelSelector=...", or empty.
   Task<ObjectList> List(std::string collection, std::string selector);
 
-  // Reads an answer that goes on, line by line, until the server ends it. `on_line` is called on the loop and
-  // must not throw; false ends the call as an HttpError. Error(kFail): a line is longer than 4 MiB.
-  using OnLine = std::function<bool(std::string_view line)>;
-  Task<> ReadLines(std::string path, Duration longest_silence, OnLine on_line);
+  // Follows a collection until the server, or an ERROR event, ends the watch. `on_event` is called for each
+  // event, in turn; what it throws ends the call. Long computations are interrupted and large events
+  // read in the pool, so the loop is never held up. Errors also: Error(kFail) for more than LineQueue may
+  // hold, Error(kRetry) for a line that is no event.
+  using OnEvent = std::function<void(WatchEvent event)>;
+  Task<> Watch(std::string path, Duration longest_silence, OnEvent on_event);
 
   const std::string& name() const { return name_; }
 
  private:
   Task<boost::json::object> Call(driver::cloud::api::ApiRequest request);
+  Task<ObjectList> ListOnce(std::string collection, std::string selector);
+  Task<> HandleEvents(LineQueue& lines, std::string path, Duration longest_silence, OnEvent on_event,
+                      TaskGroup& tasks);
+  // Fills `lines`, and closes them.
+  Task<> Receive(std::string path, Duration longest_silence, LineQueue& lines);
+  Task<> ReceiveAnswer(std::string path, Duration longest_silence, LineQueue& lines);
   // Sets `version` to that of the list.
   Task<driver::cloud::api::Page<Object>> ReadPage(std::string path, std::string& version);
   driver::cloud::api::ApiRequest Request(std::string method, std::string path,
                                          std::optional<boost::json::object> body) const;
 
+  Loop& loop_;
+  BlockingPool& pool_;
   net::HttpClient& http_;
   AccessSource& access_;
   std::string name_;
+  log::Logger logger_{"nodepool.driver.kubernetes"};
   driver::cloud::api::ApiClient client_;
 };
 

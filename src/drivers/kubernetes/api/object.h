@@ -49,12 +49,19 @@ struct Object {
   bool is_scoped = false;    // a quota for some pods of its namespace only
   bool is_closed = false;    // a node that takes no pods now: it is cordoned or not ready
   bool is_reserved = false;  // a node with a taint that keeps ordinary pods away
+  std::size_t weight = 0;    // WeightOf its text; 0: it was read alone
 
   // "namespace/name"; "/name" of what is in no namespace.
   std::string key() const { return name_space + "/" + name; }
 };
 
 Object ReadObject(const boost::json::object& json);
+
+// What an object counts in the bounds of lists and watches (driver/cloud/api/paging.h): the bytes of its
+// text, and at least those that it takes here.
+constexpr std::size_t WeightOf(std::size_t bytes_of_text) {
+  return bytes_of_text < 1024 ? 1024 : bytes_of_text;
+}
 
 // The key of an object before it is known.
 std::string KeyOf(const std::string& name_space, const std::string& name);

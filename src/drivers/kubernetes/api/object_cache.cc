@@ -2,24 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <boost/json/parse.hpp>
 #include <set>
 
 #include "async/attempt.h"
 #include "async/deadline.h"
-#include "base/json_fields.h"
 #include "driver/cloud/api/url_text.h"
 
 namespace nodepool::drivers::kubernetes {
 
 namespace api = driver::cloud::api;
-namespace json = boost::json;
 
 namespace {
 
-constexpr int kWatchSeconds = 300;
+constexpr std::chrono::seconds kWatchTime{300};
 // Servers send a bookmark each minute; one that sends nothing for longer may have lost us.
 constexpr Duration kLongestSilence = std::chrono::seconds(100);
+// A list of so many objects costs little: a single page.
+constexpr std::size_t kFewObjects = 500;
 // A watch that lasted so long, or brought something, has worked: the next one follows at once.
 constexpr Duration kGoodWatch = std::chrono::seconds(5);
 constexpr Backoff::Settings kPauses{std::chrono::milliseconds(100), std::chrono::seconds(30)};
@@ -58,7 +57,8 @@ Task<> ObjectCache::Run() {
     Outcome<> ended = co_await Attempt(ListAndWatch());
     if (loop_.SteadyNow() - begun >= kGoodWatch) pauses_.Reset();
     if (!ended) Report(ended.error());
-    Duration pause = pauses_.Next();
+    // What exceeds a bound would do so again at once.
+    Duration pause = FailedWith(ended, Verdict::kFail) ? kPauses.max : pauses_.Next();
     co_await loop_.SleepFor(pause);
   }
 }
@@ -90,48 +90,56 @@ Task<> ObjectCache::List() {
 }
 
 Task<> ObjectCache::Watch() {
-  std::string path = fmt::format(
-      "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}{}{}", watched_.collection,
-      kWatchSeconds, api::PercentEncoded(version_), watched_.selector.empty() ? "" : "&", watched_.selector);
-  auto on_line = [this](std::string_view line) { return OnLine(line); };
-  Task<> reading = cluster_.ReadLines(std::move(path), kLongestSilence, on_line);
-  Outcome<> ended = co_await Attempt(std::move(reading));
-  if (ended) co_return;
+  std::string path =
+      fmt::format("{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}{}{}",
+                  watched_.collection, kWatchTime.count(), api::PercentEncoded(version_),
+                  watched_.selector.empty() ? "" : "&", watched_.selector);
+  const SteadyTime begun = loop_.SteadyNow();
+  heard_at_ = begun;
+  auto on_event = [this](WatchEvent event) { OnEvent(std::move(event)); };
+  Task<> watching = cluster_.Watch(std::move(path), kLongestSilence, on_event);
+  Outcome<> ended = co_await Attempt(std::move(watching));
+  if (!MayGoOn(ended, begun)) version_.clear();
+  if (!ended) ended.error().Rethrow();
+}
+
+// Whether the next watch may begin with the last version seen. A server whose data were restored begins again
+// with lower ones, and accepts a watch from a higher one in silence until it has reached that.
+bool ObjectCache::MayGoOn(const Outcome<>& ended, SteadyTime begun) const {
   // Whatever the server did not like, e.g. that the version is too old (410), a list shows whether it lasts.
-  if (api::StatusOf(ended) != 0) version_.clear();
-  ended.error().Rethrow();
+  if (api::StatusOf(ended) != 0) return false;
+  SteadyTime now = loop_.SteadyNow();
+  if (now - heard_at_ >= kLongestSilence) return false;
+  bool has_lasted = ended && now - begun >= kWatchTime;
+  return has_lasted || objects_.size() > kFewObjects;
 }
 
-bool ObjectCache::OnLine(std::string_view line) {
-  boost::system::error_code error;
-  json::value parsed = json::parse(line, error);
-  const json::object* source = error ? nullptr : ObjectIn(parsed, "object");
-  if (source == nullptr) return false;
-  std::string type = TextIn(parsed.as_object(), "type");
-  if (type == "ERROR") {
-    // Usually 410: the version is too old. Whatever it is, a list helps.
-    version_.clear();
-    return true;
-  }
-  if (const json::object* metadata = ObjectIn(*source, "metadata"))
-    version_ = TextIn(*metadata, "resourceVersion");
-  if (type == "BOOKMARK") return true;
+void ObjectCache::OnEvent(WatchEvent event) {
+  using Kind = WatchEvent::Kind;
+  heard_at_ = loop_.SteadyNow();
+  version_ = std::move(event.version);  // of an ERROR none: usually it is too old (410), and a list helps
+  if (event.kind == Kind::kError || event.kind == Kind::kBookmark) return;
   pauses_.Reset();
-  Apply(type, ReadObject(*source));
-  return true;
+  std::string key = event.object.key();
+  bool is_deleted = event.kind == Kind::kDeleted;
+  Set(key, is_deleted ? std::nullopt : std::optional(std::move(event.object)));
+  Notify(key, is_deleted);
+  if (weight_ > watched_.most) FailAsEndless();
 }
 
-void ObjectCache::Apply(const std::string& type, Object object) {
-  std::string key = object.key();
-  bool is_deleted = type == "DELETED";
-  Set(key, is_deleted ? std::nullopt : std::optional(std::move(object)));
-  Notify(key, is_deleted);
+// With a list the next watch begins with what there is.
+void ObjectCache::FailAsEndless() {
+  version_.clear();
+  throw Error(Verdict::kFail, fmt::format("there is no end of new objects: {}, of {} KiB in all",
+                                          objects_.size(), weight_ >> 10));
 }
 
 void ObjectCache::Set(const std::string& key, std::optional<Object> object) {
   auto known = objects_.extract(key);
+  if (known) weight_ -= known.mapped().weight;
   const Object* now = nullptr;
   if (object) now = &objects_.emplace(key, std::move(*object)).first->second;
+  if (now != nullptr) weight_ += now->weight;
   if (watched_.on_change && (known || now != nullptr))
     watched_.on_change(known ? &known.mapped() : nullptr, now);
 }

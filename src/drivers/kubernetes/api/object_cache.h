@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "async/attempt.h"
 #include "async/backoff.h"
 #include "async/event.h"
 #include "async/task_group.h"
@@ -16,8 +17,9 @@ namespace nodepool::drivers::kubernetes {
 class Follower;
 
 // A copy of a collection that one list fills and one watch keeps current, for all tasks that wait for one of
-// its objects; neither costs more when more of them wait (driver-kubernetes.md 4.4). After an interruption
-// the watch goes on from the last version seen; it begins with a list again when the server has dropped that.
+// its objects; neither costs more when more of them wait (driver-kubernetes.md 4.4). A watch that has lasted
+// its time goes on from the last version seen. After a refusal, a silence or a cut it begins with a list
+// again, whose version may be lower, and which replaces everything that was known.
 class ObjectCache {
  public:
   // What is to be done about each change, a list included; null: the object did not exist, or does no more.
@@ -28,6 +30,9 @@ class ObjectCache {
     std::string selector;      // a query such as "labelSelector=...", or empty
     OnChange on_change = {};   // null: nothing
     std::string without = {};  // what it means for the provider that it cannot be read, for operators
+    // The bound for all objects together, by their weight; a watch that brings more is an error, and a list
+    // shows after half a minute whether they are still there.
+    std::size_t most = driver::cloud::api::kMaxBytes;
   };
 
   // Everything outlives the cache.
@@ -53,8 +58,9 @@ class ObjectCache {
   Task<> ListAndWatch();
   Task<> List();
   Task<> Watch();
-  bool OnLine(std::string_view line);
-  void Apply(const std::string& type, Object object);
+  bool MayGoOn(const Outcome<>& ended, SteadyTime begun) const;
+  void OnEvent(WatchEvent event);
+  [[noreturn]] void FailAsEndless();
   // nullopt: it is gone.
   void Set(const std::string& key, std::optional<Object> object);
   void Notify(const std::string& key, bool is_deleted);
@@ -69,8 +75,10 @@ class ObjectCache {
   bool is_started_ = false;
 
   std::map<std::string, Object> objects_;
+  std::size_t weight_ = 0;  // of objects_
   std::string version_;     // from which the watch goes on; empty: a list is needed
   SteadyTime listed_at_{};  // when the last complete list began
+  SteadyTime heard_at_{};   // when the watch brought its last line, or began
   bool is_listed_ = false;
   std::optional<Failure> failure_;  // of the last attempt
   std::string last_cause_;          // that was logged

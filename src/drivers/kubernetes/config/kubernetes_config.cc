@@ -137,10 +137,9 @@ struct PoolSections {
   Resources extra_resources;  // defaults for labels
 };
 
-std::shared_ptr<const KubernetesLabel> ReadLabel(const Section& section, const PoolSections& in,
-                                                 const driver::PoolConfig& pool,
-                                                 const KubernetesConfig& provider,
-                                                 const config::Config& config) {
+std::shared_ptr<KubernetesLabel> ReadLabel(const Section& section, const PoolSections& in,
+                                           const driver::PoolConfig& pool, const KubernetesConfig& provider,
+                                           const config::Config& config) {
   auto label = std::make_shared<KubernetesLabel>();
   label->name = ReadLabelName(section, "name", config);
   label->host_key_checking = false;
@@ -236,8 +235,7 @@ std::shared_ptr<const KubernetesConfig> LoadKubernetesConfig(Kind kind,
     ReadLimitsOf(entry, pool->limits);
     PoolSections in{entry, ReadExtraResources(entry)};
     for (const Section& offer : entry.Sections("labels")) {
-      std::shared_ptr<const KubernetesLabel> label = ReadLabel(offer, in, *pool, *result, config);
-      pool->labels[label->name] = label;
+      pool->Offer(ReadLabel(offer, in, *pool, *result, config));
     }
     result->pools[pool->name] = pool;
   }

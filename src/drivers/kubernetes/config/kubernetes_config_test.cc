@@ -278,6 +278,21 @@ TEST_F(KubernetesConfigTest, LabelsThatTheClusterWouldRefuseHaveAFault) {
   EXPECT_EQ(fault("kube-ci", "pod"), "");
 }
 
+// driver-kubernetes.md 4.2
+TEST(NameForNodeTest, HasPlaceForTheIdAndTheMarkAndIsReadBack) {
+  const std::string mark = "0a1b2c3d4e5f60718293a4b5c6d7e8f9";
+  EXPECT_EQ(NameForNode("main", "0000000017", mark), "main-0000000017-0a1b2c3d");
+  std::string longest(52, 'a');
+  std::string name = NameForNode(longest, "0000000017", mark);
+  EXPECT_TRUE(IsDnsLabel(name)) << name;
+  EXPECT_EQ(NodeIdIn(name, longest), "0000000017");
+  EXPECT_EQ(NodeIdIn(longest + "-0000000017", longest), "0000000017") << "of the Python implementation";
+  EXPECT_EQ(NodeIdIn("main-0000000017", "main"), "0000000017");
+  for (const char* other : {"main", "main-17", "main-0000000017-0a1b2c3", "main-0000000017-0a1b2c3x",
+                            "main-000000001x-0a1b2c3d", "main-b-0000000017", "main-00000000170-a1b2c3d"})
+    EXPECT_EQ(NodeIdIn(other, "main"), "") << other;
+}
+
 TEST_F(KubernetesConfigTest, UnknownTopLevelLabel) {
   EXPECT_THAT(ErrorOf("{name: p, pools: [{name: main, labels: [{name: pods, type: pod, image: i}]}]}"),
               HasSubstr("did you mean 'pod'"));

@@ -12,10 +12,18 @@ namespace {
 
 constexpr std::size_t kLongest = 63;
 constexpr std::size_t kNodeIdWithDash = 11;
+constexpr std::size_t kMarkDigits = 8;
 
 bool IsLower(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 bool IsAlphanumeric(char c) { return IsLower(c) || (c >= 'A' && c <= 'Z'); }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
 bool IsInLabelValue(char c) { return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.'; }
+
+// What remains of the beginning of a name that ends in a node's id and a mark with its dash, or none.
+std::string_view Beginning(std::string_view whole, std::size_t mark) {
+  return whole.substr(0, kLongest - kNodeIdWithDash - mark);
+}
 
 std::string FaultOfPool(const KubernetesConfig& provider, const std::string& pool) {
   bool is_namespace = provider.kind == Kind::kOpenshiftPods;
@@ -58,6 +66,23 @@ std::string ToLabelValue(std::string_view text) {
   }
   while (!value.empty() && !IsAlphanumeric(value.back())) value.pop_back();
   return value;
+}
+
+std::string NameForNode(std::string_view beginning, std::string_view node_id, std::string_view attempt_mark) {
+  return fmt::format("{}-{}-{}", Beginning(beginning, kMarkDigits + 1), node_id,
+                     attempt_mark.substr(0, kMarkDigits));
+}
+
+std::string NodeIdIn(std::string_view name, std::string_view beginning) {
+  for (std::size_t mark : {kMarkDigits + 1, std::size_t{0}}) {
+    std::string start = fmt::format("{}-", Beginning(beginning, mark));
+    if (name.size() != start.size() + kNodeIdWithDash - 1 + mark || !name.starts_with(start)) continue;
+    std::string_view id = name.substr(start.size(), kNodeIdWithDash - 1);
+    std::string_view rest = name.substr(start.size() + id.size());
+    bool is_marked = rest.empty() || (rest.front() == '-' && std::ranges::all_of(rest.substr(1), IsHexDigit));
+    if (is_marked && std::ranges::all_of(id, IsDigit)) return std::string(id);
+  }
+  return "";
 }
 
 std::string FaultOfNames(const KubernetesConfig& provider, const driver::PoolConfig& pool,

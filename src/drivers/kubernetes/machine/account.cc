@@ -35,6 +35,20 @@ Task<> MakeRole(Cloud& cloud, const NodePlan& plan) {
   co_await std::move(second);
 }
 
+// False: an admission, or a lack of rights, forbids it.
+Task<bool> MakeTokenSecret(Cloud& cloud, const NodePlan& plan) {
+  Task<json::object> call = CreateInNew(cloud, InNamespace(plan.name_space, "secrets"), TokenSecretBody());
+  Outcome<json::object> made = co_await Attempt(std::move(call));
+  if (made) co_return true;
+  if (!FailedWith(made, Verdict::kInvalid)) made.error().Rethrow();
+  cloud.logger.Info(
+      "The secret for the token of namespace {} may not be made; the cluster is asked for a token, which "
+      "ends "
+      "after 30 days or earlier: {}",
+      plan.name_space, made.error().message());
+  co_return false;
+}
+
 Task<> GiveRights(Cloud& cloud, const NodePlan& plan) {
   bool is_admin = cloud.config->kind == Kind::kOpenshift;
   if (!is_admin) co_await MakeRole(cloud, plan);
@@ -84,22 +98,24 @@ Task<std::string> Authorities(Cloud& cloud, std::string name_space) {
 
 }  // namespace
 
-Task<> MakeAccount(Cloud& cloud, const NodePlan& plan) {
+Task<bool> MakeAccount(Cloud& cloud, const NodePlan& plan) {
   Task<json::object> account =
       CreateInNew(cloud, InNamespace(plan.name_space, "serviceaccounts"), AccountBody());
   co_await std::move(account);
-  Task<json::object> secret = CreateInNew(cloud, InNamespace(plan.name_space, "secrets"), TokenSecretBody());
-  co_await std::move(secret);
+  bool has_secret = co_await MakeTokenSecret(cloud, plan);
   co_await GiveRights(cloud, plan);
+  co_return has_secret;
 }
 
-Task<NodeToken> TokenOfAccount(Cloud& cloud, const NodePlan& plan) {
-  std::optional<NodeToken> token = co_await TokenOfSecret(cloud, plan);
-  if (token) co_return std::move(*token);
-  cloud.logger.Info(
-      "The cluster has not filled the secret with the token of namespace {} within {} s: it is "
-      "asked for a token, which ends after 30 days or earlier",
-      plan.name_space, std::chrono::duration_cast<std::chrono::seconds>(kSecretLimit).count());
+Task<NodeToken> TokenOfAccount(Cloud& cloud, const NodePlan& plan, bool has_secret) {
+  if (has_secret) {
+    std::optional<NodeToken> token = co_await TokenOfSecret(cloud, plan);
+    if (token) co_return std::move(*token);
+    cloud.logger.Info(
+        "The cluster has not filled the secret with the token of namespace {} within {} s: it is asked for a "
+        "token, which ends after 30 days or earlier",
+        plan.name_space, std::chrono::duration_cast<std::chrono::seconds>(kSecretLimit).count());
+  }
   NodeToken requested = co_await RequestToken(cloud, plan.name_space);
   co_return requested;
 }

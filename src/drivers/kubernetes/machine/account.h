@@ -21,12 +21,14 @@ struct NodeToken {
   std::optional<TokenLife> life = std::nullopt;  // none: it ends with the namespace
 };
 
-// Makes the account of the node's namespace, its rights, and the secret for its token.
-Task<> MakeAccount(Cloud& cloud, const NodePlan& plan);
+// Makes the account of the node's namespace, its rights, and the secret for its token. False: the cluster
+// does not allow such a secret.
+Task<bool> MakeAccount(Cloud& cloud, const NodePlan& plan);
 
-// The account's token: that in its secret, once the cluster has filled it; if it does not within ten seconds,
-// one that the cluster is asked for, which ends after 30 days, or earlier (driver-kubernetes.md 5.3).
-Task<NodeToken> TokenOfAccount(Cloud& cloud, const NodePlan& plan);
+// The account's token: that in its secret, once the cluster has filled it; if there is no secret, or the
+// cluster does not fill it within ten seconds, one that the cluster is asked for, which ends after 30 days,
+// or earlier (driver-kubernetes.md 5.3).
+Task<NodeToken> TokenOfAccount(Cloud& cloud, const NodePlan& plan, bool has_secret);
 
 // Asks the cluster for another token of the account of a node's namespace.
 Task<NodeToken> RequestToken(Cloud& cloud, std::string name_space);

@@ -19,8 +19,9 @@ bool IsTooNew(Kind kind, const Failure& failure) {
   // "No API token found for service account", before 1.24.
   if (status == 500) return reason == "ServerTimeout";
   if (status != 403 || failure.verdict() == Verdict::kQuota || reason == "NamespaceTerminating") return false;
-  if (kind == Kind::kOpenshift) return true;
-  return failure.message().find("error looking up service account") != std::string::npos;
+  auto says = [&failure](const char* words) { return failure.message().find(words) != std::string::npos; };
+  if (kind == Kind::kOpenshift) return !says("denied the request");  // of an admission web hook, which lasts
+  return says("error looking up service account");
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace nodepool::drivers::kubernetes {
 
 // Creates an object in a namespace that may have been made a moment ago, where the cluster's own accounts and
 // the caller's rights may still be missing: such refusals are repeated for ten seconds. An object that exists
-// already is ours, since the namespace is: the result is empty then (driver-kubernetes.md 4.2).
+// already is this attempt's, since the namespace or the object's own name is: the answer to an earlier call
+// was lost. The result is empty then (driver-kubernetes.md 4.2).
 Task<boost::json::object> CreateInNew(Cloud& cloud, std::string collection, boost::json::object body);
 
 }  // namespace nodepool::drivers::kubernetes

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "async/cleanup.h"
 #include "base/encoding.h"
 #include "drivers/kubernetes/machine/account.h"
 #include "drivers/kubernetes/machine/namespace.h"
@@ -11,6 +12,7 @@
 
 namespace nodepool::drivers::kubernetes {
 
+namespace api = driver::cloud::api;
 namespace json = boost::json;
 using driver::cloud::CreateParameters;
 using driver::cloud::Instance;
@@ -74,13 +76,39 @@ Task<NodeToken> OwnToken(Cloud& cloud) {
   co_return token;
 }
 
+// Whether a creation that failed may have made something nevertheless.
+bool MayHaveMade(const Failure& failure) {
+  int status = api::StatusOf(failure);
+  if (status != 0) return status >= 500;
+  try {
+    failure.Rethrow();
+  } catch (const net::HttpError& error) {
+    return error.may_have_been_seen();
+  } catch (...) {
+    return failure.verdict() == Verdict::kCancelled;
+  }
+}
+
+Task<> StoreId(MachineReport& machine, std::string id) {
+  json::value external_id(std::move(id));
+  co_await machine.SetExternalId(std::move(external_id));
+}
+
+// The name is this attempt's alone, so what may have been made is deleted by it like what was made.
+Task<> StoreIdUnlessRefused(MachineReport& machine, std::string id, const Failure& failure) {
+  if (MayHaveMade(failure)) co_await StoreId(machine, std::move(id));
+}
+
 Task<Instance> CreateInPool(Cloud& cloud, MachineReport& machine, const NodePlan& plan) {
   NodeToken token = co_await OwnToken(cloud);
   machine.SetState("creating the pod");
   cloud.PodsOfPool(plan.name_space);
-  std::string uid = co_await MakePod(cloud, plan);
-  boost::json::value external_id(plan.external_id);
-  co_await machine.SetExternalId(std::move(external_id));
+  Task<std::string> making = MakePod(cloud, plan);
+  auto store = [&](const Failure& failure) {
+    return StoreIdUnlessRefused(machine, plan.external_id, failure);
+  };
+  std::string uid = co_await OnFailure(std::move(making), store);
+  co_await StoreId(machine, plan.external_id);
   std::string host = co_await WaitForPod(cloud, machine, plan, std::move(uid));
   Instance instance = co_await Describe(cloud, plan, std::move(token), std::move(host));
   co_return instance;
@@ -88,18 +116,22 @@ Task<Instance> CreateInPool(Cloud& cloud, MachineReport& machine, const NodePlan
 
 Task<Instance> CreateInNamespace(Cloud& cloud, MachineReport& machine, const NodePlan& plan) {
   machine.SetState("creating the namespace");
-  co_await MakeNamespace(cloud, machine, plan);
-  boost::json::value external_id(plan.external_id);
-  co_await machine.SetExternalId(std::move(external_id));
+  cloud.Namespaces();  // the deletion waits for its end
+  Task<> making = MakeNamespace(cloud, plan);
+  auto store = [&](const Failure& failure) {
+    return StoreIdUnlessRefused(machine, plan.external_id, failure);
+  };
+  co_await OnFailure(std::move(making), store);
+  co_await StoreId(machine, plan.external_id);
   machine.SetState("creating the account");
-  co_await MakeAccount(cloud, plan);
+  bool has_secret = co_await MakeAccount(cloud, plan);
   std::string uid;
   if (!plan.pod.empty()) {
     machine.SetState("creating the pod");
     uid = co_await MakePod(cloud, plan);
   }
   machine.SetState("waiting for the token");
-  NodeToken token = co_await TokenOfAccount(cloud, plan);
+  NodeToken token = co_await TokenOfAccount(cloud, plan, has_secret);
   std::string host;
   if (!plan.pod.empty()) host = co_await WaitForPod(cloud, machine, plan, std::move(uid));
   Instance instance = co_await Describe(cloud, plan, std::move(token), std::move(host));

@@ -5,9 +5,8 @@
 
 namespace nodepool::drivers::kubernetes {
 
-// Makes the node's own namespace, or of OpenShift its project. One that an earlier attempt of the same node
-// has left is used, or waited for while it is being deleted; another one of that name is Error(kConflict).
-Task<> MakeNamespace(Cloud& cloud, driver::cloud::MachineReport& machine, const NodePlan& plan);
+// Makes the node's own namespace, or of OpenShift its project.
+Task<> MakeNamespace(Cloud& cloud, const NodePlan& plan);
 
 // The name of our own account, as OpenShift notes it in projects that we ask for; empty: it is not known.
 Task<std::string> OwnName(Cloud& cloud);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "driver/cloud/metadata.h"
+#include "drivers/kubernetes/config/names.h"
 #include "drivers/kubernetes/objects/labels.h"
 #include "drivers/kubernetes/objects/pod_body.h"
 
@@ -14,29 +15,21 @@ NodePlan PlanNode(const KubernetesConfig& config, const driver::cloud::CreatePar
   plan.label = std::dynamic_pointer_cast<const KubernetesLabel>(parameters.label);
   if (!plan.label) throw Error(Verdict::kFail, "the label's configuration was made by another driver");
   plan.deadline = deadline;
-  plan.node_id = parameters.metadata.at(driver::cloud::kNodeKey);
+  const std::string& node_id = parameters.metadata.at(driver::cloud::kNodeKey);
   const std::string& pool = parameters.pool->name.str();
   const std::string& label = plan.label->name.str();
   if (config.kind == Kind::kOpenshiftPods) {
     plan.name_space = pool;
-    plan.pod = fmt::format("{}-{}", label, plan.node_id);
+    plan.pod = NameForNode(label, node_id, parameters.attempt_mark);
     plan.external_id = fmt::format("{}-{}", pool, plan.pod);
   } else {
-    plan.name_space = fmt::format("{}-{}", pool, plan.node_id);
+    plan.name_space = NameForNode(pool, node_id, parameters.attempt_mark);
     if (plan.label->has_pod) plan.pod = label;
     plan.external_id = plan.name_space;
   }
   plan.labels = LabelsOf(*plan.label, parameters, logger);
   if (!plan.pod.empty()) plan.pod_body = PodBody(config.kind, *plan.label, plan.pod, plan.labels);
   return plan;
-}
-
-bool IsOfNode(const Object& found, const NodePlan& plan) {
-  for (const char* key : {driver::cloud::kProviderKey, driver::cloud::kNodeKey}) {
-    auto label = found.labels.find(key);
-    if (label == found.labels.end() || label->second != plan.labels.at(key)) return false;
-  }
-  return true;
 }
 
 std::string PodOfExternalId(const std::string& external_id, const std::string& pool) {

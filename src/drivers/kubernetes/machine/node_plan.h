@@ -5,7 +5,6 @@
 #include <string>
 
 #include "driver/cloud/adapter.h"
-#include "drivers/kubernetes/api/object.h"
 #include "drivers/kubernetes/config/kubernetes_config.h"
 #include "drivers/kubernetes/objects/account_bodies.h"
 
@@ -14,9 +13,10 @@ namespace nodepool::drivers::kubernetes {
 // What is to be made for a node, composed before anything is made.
 struct NodePlan {
   std::shared_ptr<const KubernetesLabel> label;
-  std::string node_id;
-  std::string name_space;  // the node's own namespace or project; in openshiftpods the pool's
-  std::string pod;         // its name; empty: the node is an empty namespace
+  // The node's own namespace or project, of a name that nothing else ever has; in openshiftpods the pool's,
+  // and the pod's name is such a one.
+  std::string name_space;
+  std::string pod;  // its name; empty: the node is an empty namespace
   std::string external_id;
   Labels labels;                 // of namespace and pod
   boost::json::object pod_body;  // empty: no pod
@@ -25,9 +25,6 @@ struct NodePlan {
 
 NodePlan PlanNode(const KubernetesConfig& config, const driver::cloud::CreateParameters& parameters,
                   SteadyTime deadline, const log::Logger& logger);
-
-// Whether the labels of something in the cluster are those of the node.
-bool IsOfNode(const Object& found, const NodePlan& plan);
 
 // The pod in an external id of openshiftpods, of which the pool's name is the beginning.
 std::string PodOfExternalId(const std::string& external_id, const std::string& pool);

@@ -8,14 +8,13 @@
 #include "base/text.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/kubernetes/api/paths.h"
+#include "drivers/kubernetes/config/names.h"
 #include "drivers/kubernetes/machine/namespace.h"
 #include "drivers/kubernetes/objects/labels.h"
 
 namespace nodepool::drivers::kubernetes {
 
 namespace {
-
-constexpr std::size_t kNodeIdDigits = 10;
 
 bool HasNodeAndProvider(const Object& object, const KubernetesConfig& config) {
   auto provider = object.labels.find(driver::cloud::kProviderKey);
@@ -40,16 +39,15 @@ bool HasPod(const KubernetesConfig& config, const Object& name_space) {
 // A project whose labels were lost: gives it those that its name implies, where that is one that this
 // provider gives.
 bool LabelByName(Object& project, const KubernetesConfig& config) {
-  std::size_t dash = project.name.rfind('-');
-  if (dash == std::string::npos) return false;
-  std::string pool = project.name.substr(0, dash);
-  std::string id = project.name.substr(dash + 1);
-  bool is_id = id.size() == kNodeIdDigits && id.find_first_not_of("0123456789") == std::string::npos;
-  if (!is_id || !config.pools.contains(PoolName(pool))) return false;
-  project.labels[driver::cloud::kProviderKey] = config.name.str();
-  project.labels[driver::cloud::kPoolKey] = pool;
-  project.labels[driver::cloud::kNodeKey] = id;
-  return true;
+  for (const auto& [pool, settings] : config.pools) {
+    std::string id = NodeIdIn(project.name, pool.str());
+    if (id.empty()) continue;
+    project.labels[driver::cloud::kProviderKey] = config.name.str();
+    project.labels[driver::cloud::kPoolKey] = pool.str();
+    project.labels[driver::cloud::kNodeKey] = id;
+    return true;
+  }
+  return false;
 }
 
 Task<std::vector<Object>> OwnProjects(Cloud& cloud) {

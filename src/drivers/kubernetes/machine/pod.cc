@@ -35,10 +35,11 @@ class PodWait {
 
   Task<std::string> Run(Follower& follower) {
     while (true) {
-      const Object* pod = follower.object();
-      bool is_ours = pod != nullptr && pod->uid == uid_;
-      if (!is_ours && follower.was_gone()) Fail({}, "the pod was deleted while it started");
-      PodState state = is_ours ? StateOf(*pod) : PodState();
+      std::optional<Object> pod = Seen(follower);
+      if (!pod && follower.was_gone()) FailAsDeleted();
+      // Its time may be up only because the watch has not brought what happened since.
+      if (cloud_.loop().SteadyNow() >= EndOf(StateOfSeen(pod))) pod = co_await Read(std::move(pod));
+      PodState state = StateOfSeen(pod);
       if (state.kind == PodState::Kind::kRuns) co_return pod->node;
       if (state.kind == PodState::Kind::kFailed) Fail(state, state.text);
       SteadyTime until = EndOf(state);
@@ -51,6 +52,27 @@ class PodWait {
   }
 
  private:
+  [[noreturn]] static void FailAsDeleted() { Fail({}, "the pod was deleted while it started"); }
+
+  static PodState StateOfSeen(const std::optional<Object>& pod) { return pod ? StateOf(*pod) : PodState(); }
+
+  // None: the watch has not brought it yet.
+  std::optional<Object> Seen(const Follower& follower) const {
+    const Object* object = follower.object();
+    if (object == nullptr || object->uid != uid_) return std::nullopt;
+    return *object;
+  }
+
+  // The pod as it is now; as it was seen where the cluster does not say.
+  Task<std::optional<Object>> Read(std::optional<Object> seen) {
+    std::string path = InNamespace(plan_.name_space, "pods/") + plan_.pod;
+    Outcome<json::object> read = co_await Attempt(cloud_.cluster.Get(std::move(path)));
+    if (FailedWith(read, Verdict::kNotFound)) FailAsDeleted();
+    if (read) seen = ReadObject(*read);
+    if (seen && seen->uid != uid_) FailAsDeleted();
+    co_return seen;
+  }
+
   SteadyTime EndOf(const PodState& state) {
     SteadyTime now = cloud_.loop().SteadyNow();
     if (state.cause != cause_) since_ = now;
@@ -127,16 +149,8 @@ Task<> LogEvents(Cloud& cloud, const MachineReport& machine, const NodePlan& pla
 Task<std::string> MakePod(Cloud& cloud, const NodePlan& plan) {
   std::string pods = InNamespace(plan.name_space, "pods");
   json::object made = co_await CreateInNew(cloud, pods, plan.pod_body);
-  // The answer to the creation was lost, or the name is taken.
   if (made.empty()) made = co_await cloud.cluster.Get(pods + "/" + plan.pod);
-  Object pod = ReadObject(made);
-  if (!IsOfNode(pod, plan)) {
-    throw Error(Verdict::kConflict,
-                fmt::format("pod {} in {} exists already and is not of this node; delete it "
-                            "in the cluster",
-                            plan.pod, plan.name_space));
-  }
-  co_return pod.uid;
+  co_return ReadObject(made).uid;
 }
 
 Task<std::string> WaitForPod(Cloud& cloud, MachineReport& machine, const NodePlan& plan, std::string uid) {

@@ -152,6 +152,19 @@ class ClusterQuotaTest : public KubernetesTest {
   }
 };
 
+// A reload may put a label where another one was.
+TEST_F(ClusterQuotaTest, NeedsBelongToLabelsNotToTheirAddresses) {
+  Start();
+  KubernetesLabel other = *label;
+  other.name = LabelName("other");
+  other.need["cores"] = other.need_of_cluster["cores"] = 2;
+  EXPECT_EQ(provider->QuotaForLabel(*label).Get("cores"), 1);
+  EXPECT_EQ(provider->QuotaForLabel(other).Get("cores"), 2);
+  std::swap(*label, other);
+  EXPECT_EQ(provider->QuotaForLabel(*label).Get("cores"), 2);
+  EXPECT_EQ(provider->QuotaForLabel(other).Get("cores"), 1);
+}
+
 // K8S-84, K8S-85
 TEST_F(ClusterQuotaTest, WhatTheNodesHaveAndOthersUseIsFollowed) {
   PutPodOfOthers("x", "a", 3);

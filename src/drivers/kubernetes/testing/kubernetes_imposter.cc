@@ -24,6 +24,7 @@ constexpr std::string_view kServer = "https://cluster";
 constexpr std::string_view kNamespacePath = "/api/v1/namespaces/";
 constexpr std::string_view kProjectPath = "/apis/project.openshift.io/v1/projects";
 constexpr const char* kDefaultUser = "ci";
+constexpr Duration kBookmarkInterval = std::chrono::seconds(60);
 
 HttpReply JsonReply(int status, json::object body) {
   HttpReply reply;
@@ -110,6 +111,14 @@ std::string NamespaceIn(const std::string& path) {
   return end == std::string::npos ? "" : path.substr(begin, end - begin);
 }
 
+// In two pieces, as a network may bring it.
+void SendEvent(const net::HttpSink& sink, const std::string& type, json::object object) {
+  std::string line = json::serialize(json::object{{"type", type}, {"object", std::move(object)}}) + "\n";
+  std::size_t half = line.size() / 2;
+  bool goes_on = sink(line.substr(0, half)) && sink(line.substr(half));
+  if (!goes_on) throw net::HttpError(Verdict::kFail, "the answer was not read to its end", true);
+}
+
 }  // namespace
 
 KubernetesImposter::~KubernetesImposter() {
@@ -155,6 +164,13 @@ void KubernetesImposter::DropVersions(bool as_event) {
   ++version_;
   oldest_ = version_;
   sends_error_event_ = as_event;
+}
+
+void KubernetesImposter::RestoreAt(std::int64_t version) {
+  version_ = version;
+  oldest_ = 0;
+  changes_.clear();
+  CutWatches();
 }
 
 void KubernetesImposter::Note(std::string type, const std::string& path, json::object object) {
@@ -216,7 +232,8 @@ Task<HttpReply> KubernetesImposter::Answer(net::HttpCall call) {
     co_return reply;
   }
   if (is_denied && is_denied(seen)) co_return Refusal(403, "Forbidden", "forbidden: " + seen.path);
-  if (seen.path.find("watch=true") != std::string::npos) co_return co_await Watch(seen, call.sink);
+  if (seen.path.find("watch=true") != std::string::npos)
+    co_return co_await Watch(seen, call.sink, call.timeouts.stall);
   co_return Dispatch(seen);
 }
 
@@ -252,12 +269,23 @@ HttpReply KubernetesImposter::Get(const Call& call) {
 
 HttpReply KubernetesImposter::List(const std::string& collection, const std::string& query) {
   std::string selector = Parameter(query, "labelSelector");
+  std::string after = Parameter(query, "continue");  // the path of the last object of the page before
+  if (!after.empty() && pages_that_expire-- > 0)
+    return Refusal(410, "Expired", "the continue token is too old");
+  json::object metadata = {{"resourceVersion", std::to_string(version_)}};
   json::array items;
-  for (const auto& [path, object] : objects) {
-    if (IsIn(path, collection) && Matches(object, selector)) items.push_back(object);
+  std::string last;
+  for (auto found = objects.upper_bound(after); found != objects.end(); ++found) {
+    const auto& [path, object] = *found;
+    if (!IsIn(path, collection) || !Matches(object, selector)) continue;
+    if (items.size() == page_size) {
+      metadata["continue"] = last;
+      break;
+    }
+    items.push_back(object);
+    last = path;
   }
-  return JsonReply(200, {{"metadata", json::object{{"resourceVersion", std::to_string(version_)}}},
-                         {"items", std::move(items)}});
+  return JsonReply(200, {{"metadata", std::move(metadata)}, {"items", std::move(items)}});
 }
 
 HttpReply KubernetesImposter::Post(const Call& call) {
@@ -357,7 +385,7 @@ void KubernetesImposter::EndNamespace(const std::string& path) {
   });
 }
 
-Task<HttpReply> KubernetesImposter::Watch(const Call& call, const net::HttpSink& sink) {
+Task<HttpReply> KubernetesImposter::Watch(const Call& call, const net::HttpSink& sink, Duration stall) {
   std::string collection = Stored(PathOf(call.path));
   std::string selector = Parameter(call.path, "labelSelector");
   std::int64_t from = std::stoll(Parameter(call.path, "resourceVersion"));
@@ -372,20 +400,26 @@ Task<HttpReply> KubernetesImposter::Watch(const Call& call, const net::HttpSink&
   }
   int cuts = cuts_;
   std::size_t next = 0;
+  SteadyTime sent = loop_.SteadyNow();
   while (loop_.SteadyNow() < end) {
     for (; next < changes_.size(); ++next) {
       const Change& change = changes_[next];
       if (change.version <= from || !IsIn(change.path, collection) || !Matches(change.object, selector))
         continue;
-      json::object event = {{"type", change.type}, {"object", change.object}};
-      std::string line = json::serialize(event) + "\n";
-      // In two pieces, as a network may bring it.
-      std::size_t half = line.size() / 2;
-      bool goes_on = sink(line.substr(0, half)) && sink(line.substr(half));
-      if (!goes_on) throw net::HttpError(Verdict::kFail, "the answer was not read to its end", true);
+      SendEvent(sink, change.type, change.object);
+      sent = loop_.SteadyNow();
     }
-    co_await EndsBy(loop_, end, "a change", changed_.Wait());
+    if (loop_.SteadyNow() - sent >= kBookmarkInterval && version_ >= from) {
+      SendEvent(sink, "BOOKMARK",
+                {{"metadata", json::object{{"resourceVersion", std::to_string(version_)}}}});
+      sent = loop_.SteadyNow();
+    }
+    bool is_behind = version_ < from;
+    SteadyTime until = std::min(end, sent + (is_behind ? stall : kBookmarkInterval));
+    co_await EndsBy(loop_, until, "a change", changed_.Wait());
     if (cuts_ != cuts) throw net::HttpError(Verdict::kRetry, "the connection broke", true);
+    if (loop_.SteadyNow() - sent >= stall)
+      throw net::HttpError(Verdict::kRetry, "the answer stopped half way", true);
   }
   co_return reply;
 }

@@ -51,12 +51,17 @@ class KubernetesImposter {
     bool has_effect = false;  // the call is carried out nevertheless
   };
   void Add(Fault fault) { faults_.push_back(std::move(fault)); }
+  std::size_t page_size = 500;
+  int pages_that_expire = 0;  // so many pages behind the first one are refused with 410
   // No call is answered.
   bool is_silent = false;
   // Breaks the open watches.
   void CutWatches();
   // Versions up to now are too old for watches; `as_event`: the answer is an ERROR event.
   void DropVersions(bool as_event);
+  // A backup is restored, and all watches break: versions go on from this one, and watches from a higher one
+  // are silent until it is reached.
+  void RestoreAt(std::int64_t version);
 
   // --- Contents ---------------------------------------------------------------
   // By path; of projects that of the namespace.
@@ -94,7 +99,7 @@ class KubernetesImposter {
   Reply RequestProject(const Call& call);
   Reply Patch(const Call& call);
   Reply Delete(const Call& call);
-  Task<Reply> Watch(const Call& call, const net::HttpSink& sink);
+  Task<Reply> Watch(const Call& call, const net::HttpSink& sink, Duration stall);
   void StartPod(const std::string& path);
   void EndNamespace(const std::string& path);
   void Note(std::string type, const std::string& path, boost::json::object object);

@@ -180,9 +180,9 @@ void CheckWarmStart(const Section& section, const LibvirtConfig& provider, const
   }
 }
 
-std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Section& pool,
-                                              const Section& provider_section, const config::Config& config,
-                                              LibvirtConfig& provider) {
+std::shared_ptr<LibvirtLabel> ReadOffer(const Section& section, const Section& pool,
+                                        const Section& provider_section, const config::Config& config,
+                                        LibvirtConfig& provider) {
   static const Words<std::string> buses = {{"virtio", "virtio"}, {"scsi", "scsi"}, {"sata", "sata"}};
   static const Words<Firmware> firmwares = {
       {"bios", Firmware::kBios}, {"uefi", Firmware::kUefi}, {"uefi-secure", Firmware::kUefiSecure}};
@@ -222,8 +222,7 @@ std::shared_ptr<const LibvirtPool> ReadOnePool(const Section& section, const Sec
   pool->hosts = section.TextList("hosts");
   for (const std::string& host : pool->hosts) CheckHostName(section, "hosts", host, provider);
   for (const Section& entry : section.Sections("labels")) {
-    std::shared_ptr<const LibvirtLabel> label = ReadOffer(entry, section, provider_section, config, provider);
-    pool->labels[label->name] = label;
+    pool->Offer(ReadOffer(entry, section, provider_section, config, provider));
   }
   return pool;
 }

@@ -31,7 +31,8 @@ Task<std::string> ReadConsole(Site& site, MachineId id) {
   Host& host = site.At(id.host);
   std::vector<std::string> names = co_await FindVolumes(site, id);
   for (const std::string& name : names) {
-    if (ParseMachineVolume(name)->part != kConsolePart) continue;
+    std::optional<MachineVolume> volume = ParseMachineVolume(name);
+    if (!volume || volume->part != kConsolePart) continue;
     std::string bytes = co_await host.Use().ReadVolumeEnd(name, kMost);
     host.NoteFailedBoot(bytes);
     if (!bytes.empty()) co_return ConsoleText(bytes);

@@ -29,7 +29,7 @@ class MachineTest : public ::testing::Test {
     label->authorized_keys = {"ssh-ed25519 AAAA"};
     pool = std::make_shared<LibvirtPool>();
     pool->name = PoolName("main");
-    pool->labels[label->name] = label;
+    pool->Offer(label);
     config->name = ProviderName("here");
     config->pools[pool->name] = pool;
     config->cloud_images["debian"] = {{.name = "debian", .external_name = "debian.qcow2"}};

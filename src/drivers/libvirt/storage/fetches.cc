@@ -48,7 +48,7 @@ void Fetches::Begin() {
 }
 
 Task<> Fetches::Run(Host& host, std::string image) {
-  const LibvirtCloudImage& wanted = site_.config->cloud_images.at(image);
+  const LibvirtCloudImage wanted = site_.config->cloud_images.at(image);
   Outcome<> fetched = co_await Attempt(FetchTo(site_, host, wanted));
   SteadyTime now = site_.environment.loop.SteadyNow();
   if (!fetched) {

@@ -89,8 +89,9 @@ Task<> Restore(Creation& creation, const Template& from) {
   NewVolume root{creation.VolumeName(kRootPart), "qcow2", from.capacity, from.root};
   disks.root_path = co_await MakeVolume(creation, std::move(root));
   disks.console_path = co_await MakeConsole(creation);
-  std::string saved = *DescriptionIn(from.memory_start);
-  std::string description = CloneXml(saved, DescribeOnHost(creation, std::move(disks)));
+  std::optional<std::string> saved = DescriptionIn(from.memory_start);
+  if (!saved) throw Error(Verdict::kFail, "the memory to start from is not complete");
+  std::string description = CloneXml(*saved, DescribeOnHost(creation, std::move(disks)));
   std::string start = WithDescription(from.memory_start, description);
   auto restore = [&](Hypervisor& host) { return RestoreUnlessRunning(creation, host, from, start); };
   co_await creation.Do(restore);

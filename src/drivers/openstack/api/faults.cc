@@ -10,7 +10,7 @@ bool MentionsQuota(std::string_view text) {
   std::string lower = Lower(std::string(text));
   auto says = [&lower](std::string_view words) { return lower.find(words) != std::string::npos; };
   return says("quota exceeded") || says("number of ports exceeded") || says("overquota") ||
-         (says("quota") && says("exceed"));
+         (says("maximum number of") && says("exceeded")) || (says("quota") && says("exceed"));
 }
 
 // {"forbidden": {"message": "...", "code": 403}}, {"NeutronError": {...}}, {"message": "..."};

@@ -72,6 +72,7 @@ Task<ApiReply> Session::Call(ApiCall call) {
   request.name = ApiName(call.path);
   request.text =
       fmt::format("{} {} {} at {}", call.method, request.service, call.path, net::UrlForLog(endpoint->url));
+  request.may_be_sent_again = call.may_be_repeated;
   request.retries = cloud_.Of(call.service).status_code_retries.value_or(request.retries);
   request.call = HttpCallFor(std::move(call), *endpoint);
   ApiReply reply = co_await client_.CallJson(std::move(request));

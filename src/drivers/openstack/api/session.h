@@ -20,6 +20,7 @@ struct ApiCall {
   std::optional<net::HttpUpload> upload;
   std::optional<Duration> upload_limit;  // for the whole upload
   VersionNumber microversion;            // the highest to name; {0, 0}: none is named
+  bool may_be_repeated = false;          // a POST that creates nothing; other methods always may
 };
 
 using driver::cloud::api::ApiReply;

@@ -75,7 +75,7 @@ TEST_F(SessionTest, AnExpiredTokenIsRenewed) {
 TEST_F(SessionTest, WrongCredentialsAreReportedButNotShown) {
   config->cloud_config.credentials.options["password"] = "wrong-password";
   Error error = Failure();
-  EXPECT_EQ(error.verdict(), Verdict::kInvalid);
+  EXPECT_EQ(error.verdict(), Verdict::kRetry) << "it says nothing about the call";
   EXPECT_THAT(error.message(),
               AllOf(HasSubstr("cloud vendor: logging in at http://cloud.example/identity/v3: 401"),
                     HasSubstr("requires authentication"), Not(HasSubstr("wrong-password"))));

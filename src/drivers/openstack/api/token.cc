@@ -71,6 +71,7 @@ Task<Token> TokenSource::Fetch() {
   std::string url = co_await TokenUrl();
   net::HttpCall call = NewCall(cloud_, "POST", url + "/auth/tokens");
   call.max_bytes = kMaxTokenBytes;
+  call.may_be_repeated = true;  // a token that nobody uses ends by itself
   call.headers.emplace_back("Content-Type", "application/json");
   if (cloud_.credentials.type == "token") {
     call.headers.emplace_back("X-Auth-Token", cloud_.credentials.Get("token"));

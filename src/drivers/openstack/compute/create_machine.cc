@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "async/deadline.h"
+#include "driver/cloud/metadata.h"
 #include "drivers/openstack/api/faults.h"
 #include "drivers/openstack/api/legacy_metadata.h"
 #include "drivers/openstack/compute/quota.h"
@@ -24,6 +25,7 @@ namespace {
 
 constexpr Duration kFloatingIpLimit = std::chrono::seconds(60);
 constexpr Duration kProbeLimit = std::chrono::seconds(5);
+constexpr Duration kLostAnswerLimit = std::chrono::seconds(10);
 constexpr VersionNumber kAutoNetwork{2, 37};
 
 Task<> FindImage(Cloud& cloud, const CreateParameters& parameters, ServerParts& parts) {
@@ -68,11 +70,49 @@ Task<ServerParts> FindParts(Cloud& cloud, const CreateParameters& parameters) {
   co_return parts;
 }
 
+// Whether the cloud may have carried out a call that failed.
+bool MayHaveBeenDone(const Failure& failure) {
+  try {
+    failure.Rethrow();
+  } catch (const net::HttpError& error) {
+    return error.may_have_been_seen();
+  } catch (const driver::cloud::api::ApiError& error) {
+    return error.status() >= 500;
+  } catch (...) {
+    return false;
+  }
+}
+
+Task<> WaitMade(Cloud& cloud, const std::string& mark, std::string& id) {
+  auto is_made = [&](const Servers& servers) {
+    for (const auto& [server_id, server] : servers) {
+      auto found = server.metadata.find(driver::cloud::kAttemptKey);
+      if (found != server.metadata.end() && found->second == mark) id = server_id;
+    }
+    return !id.empty();
+  };
+  co_await cloud.servers.Until(is_made);
+}
+
+// The server of a creation whose answer was lost, by the attempt's mark; empty: none is listed.
+Task<std::string> FindMade(Cloud& cloud, const std::string& mark) {
+  std::string id;
+  SteadyTime deadline = cloud.loop().SteadyNow() + kLostAnswerLimit;
+  co_await EndsBy(cloud.loop(), deadline, "the search for a server", WaitMade(cloud, mark, id));
+  co_return id;
+}
+
 Task<std::string> Submit(Cloud& cloud, const CreateParameters& parameters, const log::Logger& logger) {
   ServerParts parts = co_await FindParts(cloud, parameters);
   boost::json::object body = ServerBody(parameters, parts, ServerMetadata(parameters, parts, logger));
   Outcome<std::string> id = co_await Attempt(CreateServer(cloud.session, std::move(body)));
   if (StatusOf(id) == 400) cloud.DropLookups();
+  if (!id && MayHaveBeenDone(id.error())) {
+    std::string made = co_await FindMade(cloud, parameters.attempt_mark);
+    if (made.empty()) id.error().Rethrow();
+    logger.Warning("Server {} was made although the call failed: {}", made, id.error().message());
+    co_return made;
+  }
   if (!id) id.error().Rethrow();
   co_return std::move(*id);
 }

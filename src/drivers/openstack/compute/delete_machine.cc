@@ -20,20 +20,17 @@ bool MayHaveFloatingIps(const Cloud& cloud) {
   });
 }
 
-// Finds them by the addresses that nova shows; if it shows none, by the ports (driver-openstack.md 9.2).
+// Finds them by the server's ports: an address that nova shows may belong to another server by now. If nova
+// shows none, it may hide them (driver-openstack.md 9.2).
 Task<std::vector<std::string>> FindIdsOf(Cloud& cloud, const Server& server) {
   std::vector<std::string> ids;
-  bool has_shown = false;
-  for (const Address& address : server.addresses) {
-    if (!address.is_floating) continue;
-    has_shown = true;
-    std::string text = address.text;
-    std::vector<FloatingIp> found = co_await FindFloatingIps(cloud.session, std::move(text));
-    for (const FloatingIp& ip : found) ids.push_back(ip.id);
+  std::vector<FloatingAddress> found;
+  if (std::ranges::any_of(server.addresses, &Address::is_floating)) {
+    found = co_await FindFloatingIpsOfPorts(cloud.session, server.id);
+  } else if (server.status == "ACTIVE") {
+    found = co_await FindHiddenFloatingIps(cloud, server);
   }
-  if (has_shown || server.status != "ACTIVE") co_return ids;
-  std::vector<FloatingAddress> hidden = co_await FindHiddenFloatingIps(cloud, server);
-  for (const FloatingAddress& floating : hidden) ids.push_back(floating.ip.id);
+  for (const FloatingAddress& floating : found) ids.push_back(floating.ip.id);
   co_return ids;
 }
 

@@ -107,6 +107,7 @@ Task<std::string> ConsoleOutput(Session& session, std::string id) {
   call.path = "/servers/" + id + "/action";
   call.microversion = kNewest;
   call.body = json::object{{"os-getConsoleOutput", json::object()}};
+  call.may_be_repeated = true;
   ApiReply reply = co_await session.Call(std::move(call));
   co_return reply.body.is_object() ? TextIn(reply.body.as_object(), "output") : "";
 }

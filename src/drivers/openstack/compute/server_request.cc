@@ -89,6 +89,7 @@ std::map<std::string, std::string> ServerMetadata(const CreateParameters& parame
   }
   metadata["nodepool_image_name"] = parts.image_name;
   for (const auto& [key, value] : parameters.metadata) metadata[key] = value;
+  metadata[driver::cloud::kAttemptKey] = parameters.attempt_mark;
   return metadata;
 }
 

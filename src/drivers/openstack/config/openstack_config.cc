@@ -74,10 +74,9 @@ Schema MakeSchema() {
   return provider.With(cloud::UploadSettings()).With(cloud::SettingsOfVersion2());
 }
 
-std::shared_ptr<const OpenstackLabel> ReadOpenstackLabel(const Section& section, const Section& pool_section,
-                                                         const OpenstackPool& pool,
-                                                         const config::Config& config,
-                                                         OpenstackConfig& provider) {
+std::shared_ptr<OpenstackLabel> ReadOpenstackLabel(const Section& section, const Section& pool_section,
+                                                   const OpenstackPool& pool, const config::Config& config,
+                                                   OpenstackConfig& provider) {
   auto label = std::make_shared<OpenstackLabel>();
   cloud::ReadLabel(section, pool_section, config, cloud::FindIn(provider.cloud_images), provider, *label);
   label->min_ram = ReadCount(section, "min-ram");
@@ -105,9 +104,7 @@ std::shared_ptr<const OpenstackPool> ReadOpenstackPool(const Section& section,
   pool->security_groups = section.TextList("security-groups");
   pool->auto_floating_ip = section.Bool("auto-floating-ip");
   for (const Section& label_section : section.Sections("labels")) {
-    std::shared_ptr<const OpenstackLabel> label =
-        ReadOpenstackLabel(label_section, section, *pool, config, provider);
-    pool->labels[label->name] = label;
+    pool->Offer(ReadOpenstackLabel(label_section, section, *pool, config, provider));
   }
   return pool;
 }

@@ -44,12 +44,6 @@ Task<FloatingIps> ListFloatingIps(Session& session) {
   co_return ips;
 }
 
-Task<std::vector<FloatingIp>> FindFloatingIps(Session& session, std::string address) {
-  ApiCall call = NetworkCall("/floatingips", "floating_ip_address=" + PercentEncoded(address));
-  std::vector<FloatingIp> found = co_await List(session, std::move(call), "floatingips", &ReadFloatingIp);
-  co_return found;
-}
-
 Task<std::vector<FloatingIp>> FindFloatingIpsOfPort(Session& session, std::string port_id) {
   ApiCall call = NetworkCall("/floatingips", "port_id=" + PercentEncoded(port_id));
   std::vector<FloatingIp> found = co_await List(session, std::move(call), "floatingips", &ReadFloatingIp);

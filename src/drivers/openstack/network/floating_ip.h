@@ -21,7 +21,6 @@ struct FloatingIp {
 // Those of our project, by id.
 using FloatingIps = std::map<std::string, FloatingIp>;
 Task<FloatingIps> ListFloatingIps(Session& session);
-Task<std::vector<FloatingIp>> FindFloatingIps(Session& session, std::string address);
 Task<std::vector<FloatingIp>> FindFloatingIpsOfPort(Session& session, std::string port_id);
 Task<> DeleteFloatingIp(Session& session, std::string id);  // a missing one is no error
 

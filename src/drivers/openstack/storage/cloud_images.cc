@@ -31,8 +31,8 @@ const CloudImages::Finding* CloudImages::Known(const std::string& name) const {
   auto found = findings_.find(name);
   if (found == findings_.end()) return nullptr;
   const Finding& finding = found->second;
-  bool is_old = finding.id.empty() && tasks_.loop().SteadyNow() - finding.checked >= kFresh;
-  return is_old ? nullptr : &finding;
+  bool is_old = finding.is_doubted || tasks_.loop().SteadyNow() - finding.checked >= kFresh;
+  return finding.id.empty() && is_old ? nullptr : &finding;
 }
 
 std::vector<std::string> CloudImages::Unknown() const {
@@ -79,6 +79,13 @@ Readiness CloudImages::ReadinessOf(const std::string& name) {
   return Readiness::kUnknown;
 }
 
+// The answer of a refresh that is under way may be older than the question.
+Task<> CloudImages::LookAgain() {
+  while (is_refreshing_) co_await refreshed_once_.Wait();
+  for (auto& [name, finding] : findings_) finding.is_doubted = true;
+  co_await RefreshOnce();
+}
+
 void CloudImages::Clear() {
   findings_.clear();
   ++generation_;
@@ -121,6 +128,7 @@ void CloudImages::Note(const std::string& name, const std::vector<std::string>& 
   Finding& finding = findings_[name];
   bool was_missing = !finding.problem.empty();
   finding.checked = tasks_.loop().SteadyNow();
+  finding.is_doubted = false;
   finding.id = ids.size() == 1 ? ids.front() : "";
   finding.problem.clear();
   const std::string& cloud = session_.cloud().name;

@@ -35,6 +35,9 @@ class CloudImages {
   // Finds the images that are not known. Failures are logged, and tried again later.
   Task<> Refresh();
 
+  // Reads the missing ones again, however recently that was done.
+  Task<> LookAgain();
+
   // Drops everything cached, which is out of date.
   void Clear();
 
@@ -43,6 +46,7 @@ class CloudImages {
     std::string id;  // empty: `problem` says why
     std::string problem;
     SteadyTime checked;
+    bool is_doubted = false;
   };
 
   // Null: unknown or too old.

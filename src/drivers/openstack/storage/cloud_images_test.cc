@@ -66,6 +66,28 @@ TEST_F(CloudImagesTest, OneCallChecksAllMissingImages) {
   EXPECT_EQ(Ask(), Readiness::kReady);
 }
 
+// drivers.md 5.12
+TEST_F(CloudImagesTest, ASecondLookFindsWhatAppearedRightAfterTheFirst) {
+  Start();
+  EXPECT_EQ(Ask(), Readiness::kNotReady);
+  imposter.AddImage("trixie");
+  time.Advance(1s);
+  EXPECT_EQ(Ask(), Readiness::kNotReady) << "it was so a second ago";
+  time.Run(provider->LookAgain());
+  EXPECT_EQ(Ask(), Readiness::kReady);
+}
+
+TEST_F(CloudImagesTest, ASecondLookFindsNewFlavors) {
+  config->cloud_images["debian"].external_name = "debian";
+  label->flavor_name = "m9.new";
+  Start();
+  EXPECT_THROW(provider->QuotaForLabel(*label), Error);
+  imposter.flavors["new"] = {"m9.new", 3, 1024};
+  time.Run(provider->LookAgain());
+  EXPECT_EQ(Ask(), Readiness::kReady);
+  EXPECT_EQ(provider->QuotaForLabel(*label).Get("cores"), 3);
+}
+
 // A request comes long after the last refresh: it waits for a new one.
 TEST_F(CloudImagesTest, NoRequestIsDeclinedOnAnOldResult) {
   Start();

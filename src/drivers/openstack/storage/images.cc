@@ -41,20 +41,6 @@ json::value PropertyValue(std::string_view key, const json::value& value) {
   return json::value(text);
 }
 
-struct Listed {
-  std::string id;
-  std::string status;
-  std::string md5;
-  std::string sha256;
-};
-
-Listed ReadListed(const json::object& entry) {
-  Listed image{TextIn(entry, "id"), TextIn(entry, "status"), TextIn(entry, kMd5), TextIn(entry, kSha256)};
-  if (image.md5.empty()) image.md5 = TextIn(entry, "owner_specified.shade.md5");
-  if (image.sha256.empty()) image.sha256 = TextIn(entry, "owner_specified.shade.sha256");
-  return image;
-}
-
 ListedImage ReadOwned(const json::object& entry) {
   ListedImage image{TextIn(entry, "name"), TextIn(entry, "id"), {}};
   for (const auto& [key, value] : entry) {
@@ -71,24 +57,6 @@ ApiCall ImageCall(std::string method, std::string path) {
   return call;
 }
 
-// The id of an active image of that name with the same contents, or empty.
-Task<std::string> FindTwin(Session& session, const ImageUploadParameters& upload) {
-  if (!upload.md5 && !upload.sha256) co_return "";
-  ApiCall call = ImageCall("GET", "/images");
-  call.query = "name=" + PercentEncoded(upload.name);
-  std::vector<Listed> images = co_await List(session, std::move(call), "images", &ReadListed);
-  std::erase_if(images, [&upload](const Listed& image) {
-    bool is_same =
-        (!upload.md5 || image.md5 == *upload.md5) && (!upload.sha256 || image.sha256 == *upload.sha256);
-    return !is_same || image.status != "active";
-  });
-  if (images.size() > 1) {
-    throw Error(Verdict::kConflict, fmt::format("there are {} images {} with the same contents in cloud {}",
-                                                images.size(), upload.name, session.cloud().name));
-  }
-  co_return images.empty() ? "" : images.front().id;
-}
-
 Task<std::string> MakeRecord(Session& session, const ImageUploadParameters& upload) {
   ApiCall call = ImageCall("POST", "/images");
   call.body = ImageProperties(upload, session.cloud());
@@ -98,23 +66,29 @@ Task<std::string> MakeRecord(Session& session, const ImageUploadParameters& uplo
   co_return id;
 }
 
-Task<> SendFile(Session& session, const ImageUploadParameters& upload, std::string path) {
+// The number of bytes sent.
+Task<std::uint64_t> SendFile(Session& session, const ImageUploadParameters& upload, std::string path) {
   ApiCall call = ImageCall("PUT", std::move(path));
-  auto report = [&upload](std::uint64_t sent, std::uint64_t size) {
+  std::uint64_t all = 0;
+  auto report = [&upload, &all](std::uint64_t sent, std::uint64_t size) {
+    all = sent;
     if (size > 0) upload.report({"sending the file", static_cast<int>(sent * 100 / size)});
   };
   call.upload = net::HttpUpload{upload.filename, report};
   call.upload_limit = upload.timeout;
   co_await session.Call(std::move(call));
+  co_return all;
 }
 
-Task<> WaitActive(Session& session, std::string id) {
+// The image's record.
+Task<json::object> WaitActive(Session& session, std::string id) {
   while (true) {
     ApiReply reply = co_await session.Call(ImageCall("GET", "/images/" + id));
-    std::string status = reply.body.is_object() ? TextIn(reply.body.as_object(), "status") : "";
-    if (status == "active") co_return;
+    json::object record = reply.body.is_object() ? std::move(reply.body.as_object()) : json::object();
+    std::string status = TextIn(record, "status");
+    if (status == "active") co_return record;
     // The service does not change such an image's status, and does not try again.
-    std::string failed = reply.body.is_object() ? TextIn(reply.body.as_object(), kFailedImport) : "";
+    std::string failed = TextIn(record, kFailedImport);
     if (!failed.empty()) throw Error(Verdict::kFail, fmt::format("the import of image {} failed", id));
     if (std::ranges::find(kUnderWay, status) == kUnderWay.end()) {
       throw Error(Verdict::kFail, fmt::format("image {} went into status {}", id, Excerpt(status)));
@@ -123,15 +97,35 @@ Task<> WaitActive(Session& session, std::string id) {
   }
 }
 
-Task<> Fill(Session& session, const ImageUploadParameters& upload, std::string id) {
-  if (session.cloud().imports_images) {
-    co_await SendFile(session, upload, "/images/" + id + "/stage");
-    ApiCall import = ImageCall("POST", "/images/" + id + "/import");
-    import.body = json::object{{"method", {{"name", "glance-direct"}}}};
-    co_await session.Call(std::move(import));
-  } else {
-    co_await SendFile(session, upload, "/images/" + id + "/file");
-  }
+// Error(kFail): the service has stored something else than was sent. What it does not say is no difference.
+void CheckStored(const ImageUploadParameters& upload, std::uint64_t sent, const json::object& record) {
+  auto compare = [&record](std::string_view what, std::string stored, const std::string& expected) {
+    if (stored.empty() || expected.empty() || Lower(stored) == Lower(expected)) return;
+    throw Error(Verdict::kFail,
+                fmt::format("image {} was stored with {} {} in place of {}: it is damaged, and removed",
+                            TextIn(record, "id"), what, Excerpt(stored), expected));
+  };
+  if (const json::value* size = record.if_contains("size"); size != nullptr && size->is_number())
+    compare("the size", json::serialize(*size), std::to_string(sent));
+  compare("the MD5 checksum", TextIn(record, "checksum"), upload.md5.value_or(""));
+  std::string algorithm = TextIn(record, "os_hash_algo");
+  std::string hash = TextIn(record, "os_hash_value");
+  if (algorithm == "sha256") compare("the SHA-256 checksum", hash, upload.sha256.value_or(""));
+  if (algorithm == "md5") compare("the MD5 checksum", hash, upload.md5.value_or(""));
+}
+
+Task<> FillDirectly(Session& session, const ImageUploadParameters& upload, std::string id) {
+  std::uint64_t sent = co_await SendFile(session, upload, "/images/" + id + "/file");
+  json::object record = co_await WaitActive(session, id);
+  CheckStored(upload, sent, record);
+}
+
+// The service may convert the file, so its checksums say nothing.
+Task<> FillByImport(Session& session, const ImageUploadParameters& upload, std::string id) {
+  co_await SendFile(session, upload, "/images/" + id + "/stage");
+  ApiCall import = ImageCall("POST", "/images/" + id + "/import");
+  import.body = json::object{{"method", {{"name", "glance-direct"}}}};
+  co_await session.Call(std::move(import));
   co_await WaitActive(session, id);
 }
 
@@ -139,7 +133,11 @@ Task<> Fill(Session& session, const ImageUploadParameters& upload, std::string i
 Task<> Import(Session& session, const ImageUploadParameters& upload, std::string& id) {
   id = co_await MakeRecord(session, upload);
   co_await upload.announce(id);
-  co_await Fill(session, upload, id);
+  if (session.cloud().imports_images) {
+    co_await FillByImport(session, upload, id);
+  } else {
+    co_await FillDirectly(session, upload, id);
+  }
 }
 
 Task<> RemoveQuietly(Session& session, std::string id) {
@@ -172,8 +170,6 @@ json::object ImageProperties(const ImageUploadParameters& upload, const CloudCon
 }
 
 Task<std::string> UploadImage(Session& session, ImageUploadParameters upload) {
-  std::string twin = co_await FindTwin(session, upload);
-  if (!twin.empty()) co_return twin;
   std::string id;
   auto remove = [&](const Failure&) { return RemoveQuietly(session, id); };
   co_await OnFailure(Import(session, upload, id), remove);

@@ -12,9 +12,9 @@ namespace nodepool::drivers::openstack {
 // The request's body that creates an image's record (driver-openstack.md 15.2).
 boost::json::object ImageProperties(const driver::ImageUploadParameters& upload, const CloudConfig& cloud);
 
-// Uploads a local file to the image service and ends with the image's id once it is active. An image of that
-// name with the same checksums is not uploaded again. On failure or cancellation the incomplete image is
-// removed.
+// Uploads a local file to the image service and ends with the image's id once it is active and, as far as the
+// service tells, contains what was sent. An image of that name that exists already is somebody else's. On
+// failure or cancellation the incomplete image is removed.
 Task<std::string> UploadImage(Session& session, driver::ImageUploadParameters upload);
 
 // False: the image does not exist. kConflict: it is in use; kInvalid: it is protected.

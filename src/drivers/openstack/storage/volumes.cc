@@ -42,6 +42,7 @@ Task<> MarkVolume(Session& session, std::string id, std::map<std::string, std::s
   json::object marks;
   for (const auto& [key, value] : metadata) marks[key] = value;
   call.body = json::object{{"metadata", std::move(marks)}};
+  call.may_be_repeated = true;
   co_await session.Call(std::move(call));
 }
 

@@ -1,0 +1,133 @@
+#include "net/http/request_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/read.hpp>
+#include <string_view>
+
+#include "base/text.h"
+#include "net/http/framing.h"
+#include "net/http/hang_up.h"
+#include "net/http/tls_acceptor.h"
+
+namespace nodepool::net {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+constexpr std::size_t kFirstRead = 4 * 1024;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr unsigned kHttp11 = 11;
+
+HttpResponse BadRequest(std::string_view fault) {
+  return PlainResponse(400, fmt::format("Bad Request: {}", fault));
+}
+
+// The answer to a request that could not be read; nullopt: just close the connection.
+std::optional<HttpResponse> AnswerTo(const error_code& error) {
+  if (error == http::error::header_limit) return PlainResponse(431);
+  if (error == http::error::body_limit) return PlainResponse(413);
+  bool is_peer_gone = error == http::error::end_of_stream || error == http::error::partial_message ||
+                      error.category() != http::make_error_code(http::error::bad_method).category();
+  if (is_peer_gone) return std::nullopt;
+  return BadRequest(error.message());
+}
+
+std::optional<HttpRequest> Understood(const http::request<http::string_body>& message) {
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  for (const auto& field : message) {
+    std::string_view name(field.name_string().data(), field.name_string().size());
+    request.headers[Lower(name)] = std::string(field.value());
+  }
+  std::string_view target(message.target().data(), message.target().size());
+  if (!ParseTarget(target, request)) return std::nullopt;
+  request.body = message.body();
+  return request;
+}
+
+// Whether the peer sends the body only when it is asked to (RFC 9110, 10.1.1).
+bool AwaitsConsent(const http::request<http::string_body>& message) {
+  return message.version() >= kHttp11 && boost::beast::iequals(message[http::field::expect], "100-continue");
+}
+
+}  // namespace
+
+RequestReader::RequestReader(Loop& loop, Connection& connection, const HttpLimits& limits)
+    : loop_(loop),
+      connection_(connection),
+      limits_(limits),
+      buffer_(limits.header_bytes + limits.body_bytes) {}
+
+// Waits for the first byte. Empty lines before a request are skipped (RFC 9112, 2.2).
+Task<bool> RequestReader::HasBegun() {
+  HangUpLater idle(loop_, connection_.socket(), read_ > 1 ? limits_.idle_time : limits_.request_time);
+  while (true) {
+    std::string_view bytes(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+    std::size_t blank = std::min(bytes.find_first_not_of("\r\n"), bytes.size());
+    buffer_.consume(blank);
+    if (buffer_.size() > 0) co_return true;
+    error_code error;
+    auto token = asio::redirect_error(asio::use_awaitable, error);
+    auto space = buffer_.prepare(std::min(kFirstRead, buffer_.max_size()));
+    std::size_t size = co_await connection_.async_read_some(space, token);
+    if (error) co_return false;
+    buffer_.commit(size);
+  }
+}
+
+Task<error_code> RequestReader::ReadHead(Parser& parser) {
+  parser.header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
+  parser.body_limit(limits_.body_bytes);
+  error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  co_await http::async_read_header(connection_, buffer_, parser, token);
+  co_return error;
+}
+
+Task<error_code> RequestReader::ReadBody(Parser& parser) {
+  error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  if (parser.is_done()) co_return error;
+  if (AwaitsConsent(parser.get())) {
+    co_await asio::async_write(connection_, asio::buffer(kContinue), token);
+    if (error) co_return error;
+  }
+  co_await http::async_read(connection_, buffer_, parser, token);
+  co_return error;
+}
+
+Task<Received> RequestReader::Next() {
+  ++read_;
+  Received received;
+  bool has_begun = co_await HasBegun();
+  if (!has_begun) co_return received;
+  bool may_be_tls = read_ == 1 && IsTlsByte(*static_cast<const char*>(buffer_.data().data()));
+  HangUpLater slow(loop_, connection_.socket(), limits_.request_time);
+  Parser parser;
+  error_code error = co_await ReadHead(parser);
+  std::optional<std::string_view> fault;
+  if (!error) fault = FramingFault(parser.get());
+  if (!error && !fault) error = co_await ReadBody(parser);
+  if (error) {
+    received.refusal = AnswerTo(error);
+    received.speaks_tls = may_be_tls && received.refusal;
+  } else if (fault) {
+    received.refusal = BadRequest(*fault);
+  } else {
+    received.manner.is_head = parser.get().method() == http::verb::head;
+    received.manner.knows_chunks = parser.get().version() >= kHttp11;
+    received.manner.keeps_alive = parser.get().keep_alive() && read_ < limits_.requests_per_connection;
+    received.request = Understood(parser.get());
+    if (!received.request) received.refusal = BadRequest("the target is not a path");
+  }
+  co_return received;
+}
+
+}  // namespace nodepool::net
