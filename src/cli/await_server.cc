@@ -24,14 +24,15 @@ Task<> ServerAwaiter::AwaitQuietly(zk::Client& client) {
   Subscription watch = client.OnSession([this](zk::SessionState) { changed_.Set(); });
   SteadyTime deadline = loop_.SteadyNow() + wait_.usual;
   while (client.state() != zk::SessionState::kConnected) {
-    if (client.state() == zk::SessionState::kClosed)
-      throw Error(Verdict::kFail,
-                  fmt::format("ZooKeeper at {} refused the connection for good", wait_.servers));
+    if (client.state() == zk::SessionState::kClosed) throw daemon::RefusedForGood(wait_.servers);
     if (IsRefused()) throw NoServer(wait_.usual);
     changed_.Reset();
     bool has_changed = co_await EndsBy(loop_, deadline, "a connection to ZooKeeper", changed_.Wait());
     if (!has_changed) throw NoServer(wait_.usual);
   }
+  Task<> check = daemon::CheckAdmission(client, wait_.servers);
+  bool is_answered = co_await EndsBy(loop_, deadline, "an answer of ZooKeeper", std::move(check));
+  if (!is_answered) throw NoServer(wait_.usual);
 }
 
 Task<> ServerAwaiter::AwaitAsAsked(zk::Client& client) {

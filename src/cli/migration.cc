@@ -11,11 +11,13 @@
 #include "async/event.h"
 #include "base/random.h"
 #include "cli/counted.h"
+#include "daemon/client_secret.h"
 #include "daemon/connection.h"
 #include "daemon/embedded_server.h"
 #include "store/record_counts.h"
 #include "store/whole_tree.h"
 #include "zk/recipes/copy_tree.h"
+#include "zk/server/password.h"
 #include "zk/server/server.h"
 #include "zk/wire/wire_client.h"
 
@@ -39,6 +41,9 @@ class EmbeddedStore {
     options.port = 0;
     options.tls.reset();
     options.tls_port = -1;
+    // Jobs may be able to connect to it.
+    options.own_password = zk::server::NewPassword();
+    options.client_secret = zk::server::NewPassword();
     zk::WireOptions wire;
     wire.session_timeout = settings_.timeout;
     server_.emplace(loop_, disk_, options);
@@ -49,6 +54,8 @@ class EmbeddedStore {
       throw Error(Verdict::kConflict, fmt::format("nodepool standalone runs with {}: stop it first",
                                                   settings_.embedded.state_dir));
     }
+    wire.opening_password = options.own_password;
+    wire.digest = daemon::ClientCredentials(daemon::ClientSecretFile(settings_.embedded));
     wire.servers = {{"127.0.0.1", is_in_use ? settings_.embedded.port : server_->port()}};
     client_.emplace(loop_, random_, wire);
     SteadyTime deadline = loop_.SteadyNow() + kConnectTimeout;

@@ -52,6 +52,8 @@ struct ZooKeeperSettings {
   std::optional<ZooKeeperTls> tls;
   bool insecure = false;       // zookeeper-insecure: plain TCP to other hosts allowed (D-03)
   EmbeddedZooKeeper embedded;  // used where `servers` is empty
+  // Has what clients of the embedded server may have to show; empty: `servers` are others.
+  std::string client_secret_file;
 };
 
 struct WebAppSettings {

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "async/attempt.h"
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "async/event.h"
 #include "base/text.h"
 #include "config/config_loader.h"
+#include "daemon/client_secret.h"
 #include "store/whole_tree.h"
 
 namespace nodepool::daemon {
@@ -30,6 +32,9 @@ zk::WireOptions ConnectionOptions(const config::ZooKeeperSettings& settings) {
   }
   options.chroot = settings.chroot;
   options.session_timeout = settings.timeout;
+  // The server's first start makes the file; clients may wait for that.
+  if (!settings.client_secret_file.empty())
+    options.find_digest = [file = settings.client_secret_file] { return ClientCredentials(file); };
   if (settings.tls) options.tls = zk::TlsFiles{settings.tls->cert, settings.tls->key, settings.tls->ca};
   return options;
 }
@@ -38,6 +43,7 @@ config::ZooKeeperSettings EffectiveZooKeeper(config::ZooKeeperSettings settings)
   if (!settings.servers.empty()) return settings;
   settings.servers.push_back({"127.0.0.1", settings.embedded.port});
   settings.tls.reset();
+  settings.client_secret_file = ClientSecretFile(settings.embedded);
   return settings;
 }
 
@@ -64,6 +70,20 @@ void FollowSettings(zk::WireClient& client, const config::ZooKeeperSettings& bef
   logger.Info("ZooKeeper servers are now {}", ServerNames(after));
 }
 
+Error RefusedForGood(const std::string& servers) {
+  return Error(Verdict::kFail,
+               fmt::format("ZooKeeper at {} does not take what this program shows: the embedded server needs "
+                           "the secret in zookeeper.secret of its state-dir, which its user can read",
+                           servers));
+}
+
+Task<> CheckAdmission(zk::Client& client, std::string servers) {
+  std::string root = "/";
+  Outcome<zk::Result<zk::Stat>> answer = co_await Attempt(client.Exists(root));
+  bool is_refused = client.state() == zk::SessionState::kClosed || FailedWith(answer, Verdict::kFail);
+  if (is_refused) throw RefusedForGood(servers);
+}
+
 Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers) {
   log::Logger logger("nodepool.zk.ZooKeeperClient");
   Event changed;
@@ -71,7 +91,7 @@ Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers) {
   Duration pause = std::chrono::seconds(3);  // before the next warning
   while (client.state() != zk::SessionState::kConnected) {
     if (client.state() == zk::SessionState::kClosed) {
-      throw Error(Verdict::kFail, fmt::format("ZooKeeper at {} refused the connection for good", servers));
+      throw RefusedForGood(servers);
     }
     changed.Reset();
     SteadyTime deadline = loop.SteadyNow() + pause;
@@ -80,6 +100,7 @@ Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers) {
     logger.Warning("Retrying zookeeper connection: no answer from {} yet", servers);
     pause = std::chrono::seconds(10);
   }
+  co_await CheckAdmission(client, std::move(servers));
 }
 
 Task<> CheckPlaceOfRecords(Loop& loop, Random& random, const config::ZooKeeperSettings& settings) {

@@ -12,8 +12,14 @@ namespace nodepool::daemon {
 zk::WireOptions ConnectionOptions(const config::ZooKeeperSettings& settings);
 
 // The settings, or those of the server embedded in `nodepool standalone` on this machine if they name no
-// server.
+// server. Its secret is read by ConnectionOptions.
 config::ZooKeeperSettings EffectiveZooKeeper(config::ZooKeeperSettings settings);
+
+// Why a client has given up its connection (SessionState::kClosed): the servers do not take what it shows.
+Error RefusedForGood(const std::string& servers);
+
+// Of a client that has a session: throws RefusedForGood() if nothing is executed for it.
+Task<> CheckAdmission(zk::Client& client, std::string servers);
 
 // Ends when the client has a session. Waits for ever and logs that, first after 3 s, then every 10 s
 // (operations.md 5.2); `servers` is for that line. Throws if the client has given up.

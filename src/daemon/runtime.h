@@ -38,6 +38,8 @@ struct Runtime {
   driver::ConfigFollower follower;
   std::shared_ptr<const driver::LoadedConfig> config;          // the first one
   const std::string own_password = zk::server::NewPassword();  // for sessions of the embedded server
+  std::string client_secret;                                   // of the embedded server, once it is started
+  bool needs_client_secret = false;                            // jobs can connect to that server
   std::string state_fault;  // why the embedded server cannot write its state; empty: it can, or there is none
   SystemRandom random;
   std::unique_ptr<zk::server::ServerThread> server;  // null: the program uses servers of others

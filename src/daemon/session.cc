@@ -2,6 +2,7 @@
 
 #include "async/cleanup.h"
 #include "async/task_group.h"
+#include "daemon/client_secret.h"
 #include "daemon/connection.h"
 #include "daemon/embedded_server.h"
 #include "daemon/memory.h"
@@ -10,6 +11,18 @@
 
 namespace nodepool::daemon {
 namespace {
+
+// From the first configuration with such a provider on until the end: machines may outlive their provider.
+void GuardServer(Runtime& runtime, const driver::LoadedConfig& config) {
+  std::optional<ProviderName> provider = driver::ProviderThatReachesThisHost(config);
+  if (!provider || runtime.needs_client_secret) return;
+  runtime.needs_client_secret = true;
+  runtime.logger.Info(
+      "Machines of provider {} can connect to this host's loopback interface: clients of the embedded "
+      "ZooKeeper server have to know its secret, in {}",
+      *provider, ClientSecretFile(runtime.config->common.zookeeper.embedded));
+  runtime.server->SetClientSecret(runtime.client_secret);
+}
 
 using LoadedConfigPtr = std::shared_ptr<const driver::LoadedConfig>;
 
@@ -58,6 +71,7 @@ void Session::Reconfigure(const LoadedConfigPtr& before, const LoadedConfigPtr& 
   } else {
     FollowSettings(client_, ZooKeeperOf(old), ZooKeeperOf(now));
   }
+  if (runtime_.server) GuardServer(runtime_, *after);
   for (const auto& part : parts_) part->Reconfigure(after);
 }
 
@@ -115,7 +129,10 @@ Task<> RunSession(const Program& program, Runtime& runtime) {
 }
 
 Task<> RunWithServer(const Program& program, Runtime& runtime) {
-  MakeStateDirectory(runtime.config->common.zookeeper.embedded);
+  const config::EmbeddedZooKeeper& embedded = runtime.config->common.zookeeper.embedded;
+  MakeStateDirectory(embedded);
+  runtime.client_secret = MakeClientSecret(ClientSecretFile(embedded));
+  GuardServer(runtime, *runtime.config);
   co_await runtime.server->Start();
   co_await RunSession(program, runtime);
 }

@@ -107,6 +107,10 @@ struct ProviderConfig {
 
   std::map<PoolName, std::shared_ptr<const PoolConfig>> pools;
 
+  // Whether jobs on its machines can connect to the loopback interface of the host that this program runs on:
+  // then nothing is granted for being local.
+  bool reaches_this_host = false;
+
   // Everything the provider is made from, as one text: its section and what it refers to. Two configurations
   // are equal if their fingerprints are; a provider is replaced when its fingerprint changes
   // (configuration.md 9.7).

@@ -55,7 +55,13 @@ WebPart::WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher)
       access_(runtime.loop, web::MatchOnPool(runtime.blocking_pool)),
       router_(EndpointsOf(runtime, launcher, access_)),
       server_(runtime.loop, web::GuardReading(access_, router_), WebLimits(), CertificateOf(settings_)) {
-  access_.Configure(runtime.config->common);
+  Configure(*runtime.config);
+}
+
+// Machines may outlive their provider, so this host is not trusted again.
+void WebPart::Configure(const driver::LoadedConfig& config) {
+  access_.Configure(config.common);
+  if (driver::ProviderThatReachesThisHost(config)) access_.DistrustThisHost();
 }
 
 }  // namespace nodepool

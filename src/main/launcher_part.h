@@ -33,13 +33,13 @@ class WebPart : public daemon::Part {
   // Both outlive it.
   WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher);
 
-  void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) override {
-    access_.Configure(config->common);
-  }
+  void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) override { Configure(*config); }
   void Prepare() override { server_.Listen(settings_.listen_address, settings_.port); }
   Task<> Stop() override { return server_.Stop(); }
 
  private:
+  void Configure(const driver::LoadedConfig& config);
+
   config::WebAppSettings settings_;
   web::Access access_;
   web::Router router_;

@@ -2,6 +2,8 @@
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <expected>
+#include <optional>
 
 #include "async/attempt.h"
 #include "async/deadline.h"
@@ -21,10 +23,24 @@ std::string JsonOf(const launcher::JobDecision& decision) {
   return json::serialize(body);
 }
 
-Task<Response> Handle(Loop& loop, launcher::Launcher& launcher, const Access& access, Request request) {
-  if (!access.IsOfThisHost(request))
+// The refusal of a request that may not report jobs; none: it may.
+Task<std::optional<Response>> Refusal(Access& access, const Request& request) {
+  if (access.IsOfThisHost(request)) {
+    request.prove("this host");
+    co_return std::nullopt;
+  }
+  if (!request.is_from_this_host || access.trusts_this_host())
     co_return ErrorResponse(request, 403, "Events of jobs are taken from this host only.");
-  request.prove("this host");
+  std::expected<Caller, Response> caller = co_await access.Identify(request);
+  if (!caller) co_return std::move(caller.error());
+  if (caller->may(config::Scope::kOperate)) co_return std::nullopt;
+  co_return ErrorResponse(
+      request, 403, "Jobs can connect from this host, too: events of jobs need a token of scope operate.");
+}
+
+Task<Response> Handle(Loop& loop, launcher::Launcher& launcher, Access& access, Request request) {
+  std::optional<Response> refusal = co_await Refusal(access, request);
+  if (refusal) co_return std::move(*refusal);
   if (!request.Header("content-type").starts_with("application/json"))
     co_return ErrorResponse(request, 415, "Events of jobs are sent as application/json.");
   if (!launcher.records().is_complete())
@@ -53,16 +69,17 @@ JsonType BodyType() {
 
 }  // namespace
 
-Endpoint JobEventsEndpoint(Loop& loop, launcher::Launcher& launcher, const Access& access) {
+Endpoint JobEventsEndpoint(Loop& loop, launcher::Launcher& launcher, Access& access) {
   JsonType answer =
       ObjectOf({{"is_kept", Flag(), "whether the node is held, or will be when it is given back"},
                 {"node", Text().OrNull(), "id of the node"},
                 {"message", Text(), "for operators: why"}});
-  EndpointDoc doc{"Reports a run of a job; from this host only.",
-                  {},
-                  {{"application/json", std::move(answer)}},
-                  {400, 403, 415, 503},
-                  BodyType()};
+  EndpointDoc doc{
+      "Reports a run of a job; from this host only, and with a token where jobs can connect from it, too.",
+      {},
+      {{"application/json", std::move(answer)}},
+      {400, 401, 403, 415, 429, 503},
+      BodyType()};
   auto handle = [&loop, &launcher, &access](Request request) {
     return Handle(loop, launcher, access, std::move(request));
   };

@@ -6,6 +6,7 @@
 
 #include "base/metrics/prometheus.h"
 #include "launcher/launcher_fixture_for_test.h"
+#include "web/access/tokens_for_test.h"
 #include "web/launcher_site.h"
 
 namespace nodepool::web {
@@ -36,7 +37,7 @@ class JobEventsSiteTest : public launcher::LauncherTest {
   Running* running_ = nullptr;
   metrics::Prometheus prometheus_;
   std::string state_fault_;
-  Access access_{time_.loop(), MatchOnPool(pool_)};
+  Access access_{time_.loop(), &MatchPlainly};
   std::optional<Router> router_;
 };
 
@@ -67,6 +68,27 @@ TEST_F(JobEventsSiteTest, OnlyFromThisHostAndOnlyAsJson) {
   for (std::string bad : {"", "{", "[]", "{}", R"({"name": "unit"})"})
     EXPECT_EQ(Post(bad).status, 400) << bad;
   EXPECT_TRUE(Children("/nodepool/jobs/holds").empty());
+}
+
+TEST_F(JobEventsSiteTest, NeedsATokenWhereJobsCanConnectFromThisHost) {
+  auto nodes = Use({"small"});
+  std::string body = Failure(nodes[0].id());
+  access_.Configure(
+      WithTokens({Token("ci", {config::Scope::kRequest}), Token("admin", {config::Scope::kOperate})}));
+  access_.DistrustThisHost();
+  auto status = [&](const char* token, bool is_from_this_host = true) {
+    return Post(body,
+                [&](net::HttpRequest& request) {
+                  request.is_from_this_host = is_from_this_host;
+                  if (token != nullptr) request.headers["authorization"] = "Bearer " + TokenText(token);
+                })
+        .status;
+  };
+  EXPECT_EQ(status(nullptr), 401);
+  EXPECT_EQ(status("ci"), 403);
+  EXPECT_TRUE(Children("/nodepool/jobs/holds").empty());
+  EXPECT_EQ(status("admin", false), 403);
+  EXPECT_EQ(status("admin"), 200);
 }
 
 TEST_F(JobEventsSiteTest, NotFromPagesOfOthers) {

@@ -3,10 +3,12 @@ import re
 import socket
 
 import pytest
-from nodepool_helpers import ROOT, run
+import yaml
+from nodepool_helpers import ROOT, Tree, run
 from services import wait_for
+from standalone import Standalone
 
-from libvirt_host import BOOT_SECONDS
+from libvirt_host import BOOT_SECONDS, DRIVERS
 
 
 # LV-11
@@ -24,6 +26,35 @@ def test_machines_of_a_user_network_are_reached_at_ports_of_the_host(libvirt_sit
     for node in nodes:
         with socket.socket() as probe:
             assert probe.connect_ex(("127.0.0.1", node["connection_port"])) != 0, "the port is free again"
+
+
+# LV-63
+def test_a_job_of_a_user_network_gets_nothing_for_being_local(libvirt_site, tmp_path):
+    provider = libvirt_site.provider({"network": {"user": True}})
+    folder = tmp_path / "standalone"
+    folder.mkdir()
+    standalone = Standalone(folder, providers=[provider], labels=[{"name": "small"}])
+    settings = yaml.safe_load(standalone.config.read_text())
+    settings["webapp"]["read-needs-token"] = True
+    standalone.config.write_text(yaml.safe_dump(settings))
+    standalone.start("--drivers-dir", DRIVERS)
+    try:
+        standalone.nodes()
+        secret = (folder / "state/zookeeper.secret").read_text().strip()
+        tree = Tree(f"127.0.0.1:{standalone.port}", auth_data=[("digest", f"nodepool:{secret}")])
+        tree.fulfil_timeout = 2 * BOOT_SECONDS
+        held = tree.use(tree.add_request(["small"]))
+        node = tree.node(held[0][0])
+        answer = libvirt_site.login(node, f"printf ruok | nc -w 9 10.0.2.2 {standalone.port}; "
+                                    f"printf dump | nc -w 9 10.0.2.2 {standalone.port}")
+        assert answer.startswith("imok") and "secret" in answer and "Session" not in answer
+        page = libvirt_site.login(node, f"wget -S -O - http://10.0.2.2:{standalone.web_port}/api/v1/nodes 2>&1 || true")
+        assert "403" in page or "401" in page, page
+        tree.give_back(held)
+        wait_for(lambda: not libvirt_site.host.domains(), "the machine ends", 60)
+        tree.close()
+    finally:
+        standalone.process.kill()
 
 
 # LV-12

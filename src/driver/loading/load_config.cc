@@ -123,6 +123,12 @@ config::LoadOptions LoadOptionsFor(const Registry& drivers, config::DriverSchema
           .driver_names = drivers.Names()};
 }
 
+std::optional<ProviderName> ProviderThatReachesThisHost(const LoadedConfig& config) {
+  auto found = std::ranges::find_if(config.providers,
+                                    [](const auto& entry) { return entry.second->reaches_this_host; });
+  return found == config.providers.end() ? std::nullopt : std::optional(found->first);
+}
+
 Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path,
                                                          const std::optional<std::string>& secure_path,
                                                          const Registry& drivers,

@@ -19,6 +19,10 @@ struct LoadedConfig {
   std::map<ProviderName, std::shared_ptr<const ProviderConfig>> providers;
 };
 
+// A provider whose machines can connect to this host's loopback interface (ProviderConfig); none: there is
+// none.
+std::optional<ProviderName> ProviderThatReachesThisHost(const LoadedConfig& config);
+
 // How programs with these drivers read a configuration; `others` knows the schemas of drivers
 // that are not registered. `drivers` outlives what is returned.
 config::LoadOptions LoadOptionsFor(const Registry& drivers, config::DriverSchemas others,

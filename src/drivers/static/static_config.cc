@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/this_host.h"
 #include "config/schema/section.h"
 #include "drivers/provider_section.h"
 
@@ -140,6 +141,8 @@ std::shared_ptr<const StaticConfig> LoadStaticConfig(const config::ProviderSecti
   HostLines known;
   for (const Section& pool_section : provider.Sections("pools")) {
     std::shared_ptr<const StaticPool> pool = ReadStaticPool(pool_section, provider, known, config);
+    auto is_here = [](const StaticNode& node) { return IsThisHost(node.name); };
+    if (std::ranges::any_of(pool->nodes, is_here)) result->reaches_this_host = true;
     result->pools[pool->name] = pool;
   }
   return result;

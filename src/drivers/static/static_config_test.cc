@@ -100,6 +100,14 @@ TEST(StaticConfigTest, ATextWithBlanksNamesSeveralLabels) {
   EXPECT_THAT(PoolOf(*config).nodes[0].labels, ElementsAre(LabelName("a"), LabelName("b")));
 }
 
+TEST(StaticConfigTest, JobsOfThisHostReachItsLoopbackInterface) {
+  EXPECT_FALSE(
+      LoadStatic("name: p\npools: [{name: main, nodes: [{name: h, labels: a}]}]")->reaches_this_host);
+  EXPECT_TRUE(LoadStatic("name: p\npools: [{name: main, nodes: [{name: h, labels: a}, {name: localhost, "
+                         "labels: a}]}]")
+                  ->reaches_this_host);
+}
+
 TEST(StaticConfigTest, RefusesWhatCannotWork) {
   EXPECT_THAT(ErrorOf("name: p\npools: [{name: main, nodes: [{name: h, labels: c}]}]"),
               HasSubstr("provider p.pools[0].nodes[0].labels: label 'c' is not one of the top-level labels"));

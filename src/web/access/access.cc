@@ -64,7 +64,7 @@ std::optional<Caller> Access::Renewed(const Caller& caller) const {
 }
 
 bool Access::IsOfThisHost(const Request& request) const {
-  return request.is_from_this_host && IsOfOwnOrigin(request);
+  return trusts_this_host_ && request.is_from_this_host && IsOfOwnOrigin(request);
 }
 
 bool Access::IsOpen(const Request& request) const {

@@ -40,8 +40,12 @@ class Access {
   // Called after each change of the tokens.
   Subscription OnChange(std::function<void()> changed) const { return changes_.Add(std::move(changed)); }
   // Whether a program of this host has sent the request, and neither a web page nor another host: it comes
-  // over the loopback interface, under a name of this host. Nothing else decides about this.
+  // over the loopback interface, under a name of this host. Nothing else decides about this. Never after
+  // DistrustThisHost().
   bool IsOfThisHost(const Request& request) const;
+  // From now on nothing is granted for being local: jobs can connect to this host's loopback interface.
+  void DistrustThisHost() { trusts_this_host_ = false; }
+  bool trusts_this_host() const { return trusts_this_host_; }
   // Whether the request may be read without a token.
   bool IsOpen(const Request& request) const;
   bool reading_needs_token() const { return read_needs_token_; }
@@ -55,6 +59,7 @@ class Access {
 
   TokenVerifier verifier_;
   bool read_needs_token_ = false;
+  bool trusts_this_host_ = true;
   Listeners<> changes_;
   log::Logger logger_;
 };

@@ -261,6 +261,11 @@ TEST_F(AccessTest, ReadingMayNeedAToken) {
   EXPECT_EQ(status("/node-list", "", true), 200);
   EXPECT_EQ(status("/ready", "", false), 200);
   EXPECT_EQ(status("/node-list", "Bearer " + TokenText("reader"), false), 200);
+
+  access_.DistrustThisHost();
+  access_.Configure(config);
+  EXPECT_EQ(status("/node-list", "", true), 401) << "a job may have sent it";
+  EXPECT_EQ(status("/node-list", "Bearer " + TokenText("reader"), true), 200);
 }
 
 // REQ-29

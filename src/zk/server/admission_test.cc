@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
@@ -106,7 +107,8 @@ void ReadRoot(JuteWriter& out) {
   out.Bool(false);
 }
 
-// A program that knows nothing of secrets gets an answer that it understands, and the next words are not read.
+// A program that knows nothing of secrets gets an answer that it understands, and the next words are not
+// read.
 TEST_F(AdmissionTest, WithoutTheSecretNothingIsExecuted) {
   log::Capture log;
   std::string answer = AnswerTo(FramesOf({AskForSession, ReadRoot, ReadRoot}));
@@ -133,7 +135,8 @@ TEST_F(AdmissionTest, StrangersHaveNoSession) {
 
 TEST_F(AdmissionTest, WordsReportNothingToStrangers) {
   EXPECT_EQ(AnswerTo("ruok"), "imok");
-  for (const char* word : {"srvr", "stat", "mntr", "dump"}) EXPECT_THAT(AnswerTo(word), HasSubstr("secret")) << word;
+  for (const char* word : {"srvr", "stat", "mntr", "dump"})
+    EXPECT_THAT(AnswerTo(word), HasSubstr("secret")) << word;
 }
 
 TEST_F(AdmissionTest, ASessionContinuesWithTheSecretAlone) {
@@ -146,6 +149,20 @@ TEST_F(AdmissionTest, ASessionContinuesWithTheSecretAlone) {
   ASSERT_TRUE(client.WaitFor(SessionState::kConnected));
   EXPECT_TRUE(Await(client->Exists("/mine")));
   EXPECT_EQ(client->session().id, session);
+}
+
+// A client may have begun before the server's first start made the secret.
+TEST_F(AdmissionTest, WhatIsShownIsReadAtEachConnection) {
+  std::string known;
+  WireOptions options = Plain();
+  options.find_digest = [&known] {
+    return known.empty() ? std::nullopt : std::optional(DigestAuth{std::string(kClientUser), known});
+  };
+  TestClient client(*this, options);
+  EXPECT_THAT(ErrorOf(client->Exists("/a")).message(), HasSubstr("not authorized"));
+  known = kSecret;
+  ASSERT_TRUE(Until([&] { return std::ranges::count(client.states, SessionState::kConnected) == 2; }));
+  EXPECT_TRUE(Await(client->Create("/a", "", CreateMode::kPersistent)));
 }
 
 // As when a provider whose machines reach this host is added to a running program.

@@ -38,6 +38,8 @@ struct WireOptions {
   std::string opening_password = std::string(16, '\0');
   std::optional<TlsFiles> tls;  // none: plain TCP
   std::optional<DigestAuth> digest;
+  // In place of `digest`: called at each connection, since what is shown may be made or changed meanwhile.
+  std::function<std::optional<DigestAuth>()> find_digest;
   Duration connect_timeout = std::chrono::seconds(5);  // TCP, TLS and session handshake of one attempt
   // Called with the reason when no server can be used, before the next try. Set: the log does not say it.
   std::function<void(const std::string& why)> on_trouble;

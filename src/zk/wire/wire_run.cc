@@ -185,10 +185,11 @@ void WireSession::Adopt(Established established) {
 }
 
 void WireSession::SendAuth() {
-  if (!options_.digest) return;
-  AppendFrame(connection_->out(), [this](JuteWriter& out) {
+  std::optional<DigestAuth> digest = options_.find_digest ? options_.find_digest() : options_.digest;
+  if (!digest) return;
+  AppendFrame(connection_->out(), [&digest](JuteWriter& out) {
     protocol::WriteHeader(out, protocol::kAuthXid, OpCode::kAuth);
-    protocol::WriteDigestAuth(out, options_.digest->user, options_.digest->password);
+    protocol::WriteDigestAuth(out, digest->user, digest->password);
   });
 }
 

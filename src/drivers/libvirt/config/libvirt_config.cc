@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/this_host.h"
+#include "drivers/libvirt/config/host_uri.h"
 #include "drivers/libvirt/config/words.h"
 #include "drivers/libvirt/names/escaping.h"
 #include "drivers/libvirt/names/volume_name.h"
@@ -248,6 +250,26 @@ std::optional<std::string> ReadKeyPath(const Section& section, const config::Con
   return Lower(*text) == "true" ? path : *text;
 }
 
+// --- What machines reach ---------------------------------------------------------
+
+// QEMU's own network ends in the sockets of the host's processes, so its machines reach the loopback
+// interface.
+bool ReachesThisHost(const LibvirtConfig& provider) {
+  auto is_user = [](const HostConfig& host, const driver::LabelConfig& label) {
+    const auto& network = dynamic_cast<const LibvirtLabel&>(label).network;
+    return network ? network->is_user() : host.network.is_user();
+  };
+  for (const HostConfig& host : provider.hosts) {
+    if (!IsThisHost(AddressOf(host.uri))) continue;
+    for (const auto& [pool_name, pool] : provider.pools) {
+      for (const auto& [label_name, label] : pool->labels) {
+        if (is_user(host, *label)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::shared_ptr<const LibvirtConfig> LoadLibvirtConfig(const config::ProviderSection& section,
@@ -269,6 +291,7 @@ std::shared_ptr<const LibvirtConfig> LoadLibvirtConfig(const config::ProviderSec
     result->pools[pool->name] = pool;
   }
   result->key = ReadKeyPath(provider, config, *result);
+  result->reaches_this_host = ReachesThisHost(*result);
   return result;
 }
 

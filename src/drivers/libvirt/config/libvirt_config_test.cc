@@ -281,6 +281,22 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
   for (const auto& [text, message] : cases) EXPECT_THAT(ErrorOf(text), HasSubstr(message)) << text;
 }
 
+// LV-63
+TEST_F(LibvirtConfigTest, MachinesReachThisHostByQemusOwnNetwork) {
+  auto reaches = [&](const std::string& provider, const std::string& label = "") {
+    return Load(WithLabel("cloud-image: debian" + label, provider))->reaches_this_host;
+  };
+  EXPECT_FALSE(reaches(""));
+  EXPECT_FALSE(reaches("network: {bridge: br0}"));
+  EXPECT_TRUE(reaches("uri: qemu:///session"));
+  EXPECT_FALSE(reaches("uri: qemu:///session\nnetwork: {bridge: br0}"));
+  EXPECT_TRUE(reaches("network: {user: true}"));
+  EXPECT_TRUE(reaches("", ", network: {user: true}"));
+  EXPECT_FALSE(reaches("network: {user: true}", ", network: default"));
+  EXPECT_FALSE(reaches("uri: qemu+ssh://rack1.example.org/system\nnetwork: {user: true}"));
+  EXPECT_TRUE(reaches("uri: qemu+ssh://localhost/system\nnetwork: {user: true}"));
+}
+
 // LV-1
 TEST_F(LibvirtConfigTest, UnknownKeysAreNamedWithTheirNearestSpelling) {
   auto problems = config::Validate(*config::ParseYaml("storage-pol: x"), LibvirtSchema());
