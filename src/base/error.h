@@ -10,9 +10,11 @@ namespace nodepool {
 // What the caller does next; never where the fault arose. Faults of the outside
 // world (clouds, ZooKeeper, files) are mapped to a verdict once, at the border.
 enum class Verdict {
-  kRetry,        // Transient: the same call may succeed later.
+  // Nothing was learnt about the call: no connection, no answer or one without meaning, a service that is
+  // down or refuses our credentials. The same call may succeed later.
+  kRetry,
   kQuota,        // No capacity now; waiting for capacity helps, repeating does not.
-  kRateLimited,  // Too many calls; repeat after a pause.
+  kRateLimited,  // Too many calls; repeat after a pause. Nothing was learnt about the call, either.
   kNotFound,     // The thing is not there; for deletions this is success.
   kConflict,     // Another process was faster; re-read and decide again.
   kInvalid,      // The input is wrong; an operator must correct it.
