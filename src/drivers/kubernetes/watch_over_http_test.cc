@@ -52,7 +52,7 @@ class WatchOverHttpTest : public KubernetesTest {
 
   Loop loop_;
   std::string answer_;
-  net::HttpServer server_{loop_, [this](net::HttpRequest) -> Task<net::HttpResponse> { return Answer(answer_); }};
+  net::HttpServer server_{loop_, [this](net::HttpRequest) { return Answer(answer_); }};
   std::unique_ptr<Cloud> cloud_;
 
  private:
