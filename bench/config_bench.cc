@@ -40,7 +40,7 @@ void ParseAndValidateTwoMegabytes(benchmark::State& state) {
   std::string text = BigConfig(2 << 20);
   for (auto _ : state) {
     config::ValidationReport report =
-        config::ValidateDocument(*config::ParseYaml(text), {.drivers = drivers::KnownDriverSchema});
+        config::ValidateDocument(*config::ParseDocument(text), {.drivers = drivers::KnownDriverSchema});
     if (report.exit_status() != 0) state.SkipWithError(report.findings.at(0).message.c_str());
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));

@@ -105,6 +105,7 @@ TABLES = (
     Table("zk-server", "The ZooKeeper servers", SERVER_RULES, (
         Benchmark("zk-server-bench", "", (f"{MEASURED}/zk_server_bench", "--figures", FILE), ("--count", "200", "--znodes", "200")),)),
     Table("lists", "Lists of 10,000 nodes", SCRIPT_RULES, (script("lists_load", "--nodes", "50", "--repetitions", "1"),)),
+    Table("http-requests", "A request over HTTP and by ZooKeeper", SCRIPT_RULES, (script("http_requests", "--requests", "5"),)),
     Table("drivers", "Many static hosts, many slots", SCRIPT_RULES, (script("drivers_load", "--count", "20"),)),
     Table("scale", "100,000 nodes, 20,000 waiting requests, 200 pools", SCRIPT_RULES, (
         dataclasses.replace(script("scale", "--nodes", "100", "--requests", "20", "--pools", "20", "--launchers", "2", "--seconds", "2",

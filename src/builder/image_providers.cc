@@ -21,7 +21,10 @@ void ImageProviders::Configure(const driver::LoadedConfig& config) {
   for (const auto& [name, settings] : config.providers) {
     if (!settings->manages_images) continue;
     auto existing = before.find(name);
-    if (existing != before.end() && existing->second->config().fingerprint == settings->fingerprint) {
+    bool is_same =
+        existing != before.end() && existing->second->config().fingerprint == settings->fingerprint;
+    // One whose cloud cannot be used any more, as the files are now, goes on with what it has.
+    if (existing != before.end() && (is_same || !settings->fault.empty())) {
       providers_[name] = std::move(existing->second);
       before.erase(existing);
       continue;

@@ -13,6 +13,7 @@
 #include "config/disk_images.h"
 #include "config/image_name.h"
 #include "config/main_schema.h"
+#include "config/repeated_names.h"
 #include "config/schema/section.h"
 
 namespace nodepool::config {
@@ -66,12 +67,23 @@ std::string NormalizeHost(std::string host) {
   return error ? host : address.to_string();
 }
 
+// What no server or client of ZooKeeper takes as a path; `text` begins with '/'. Empty: nothing.
+std::string ChrootFault(const std::string& text) {
+  for (const std::string& component : Split(text.substr(1), '/')) {
+    if (component.empty()) return "has an empty component: '//'";
+    if (component == "." || component == "..") return fmt::format("has the component '{}'", component);
+  }
+  auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
+  return std::ranges::any_of(text, is_control) ? "has a control character" : "";
+}
+
 // One chroot for all servers: the same on any or all entries (D-01).
 void TakeChroot(const Section& server, std::string& chroot) {
   std::string text = server.Text("chroot");
   while (text.ends_with('/')) text.pop_back();
   if (text.empty()) return;
   if (!text.starts_with('/')) throw server.Fail("chroot", "must begin with '/'");
+  if (std::string fault = ChrootFault(text); !fault.empty()) throw server.Fail("chroot", fault);
   if (!chroot.empty() && chroot != text) {
     throw server.Fail("chroot",
                       fmt::format("'{}' differs from '{}' of another server; all servers of an ensemble "
@@ -245,8 +257,6 @@ void ReadProviders(const Section& root, const LoadOptions& options, Config& conf
     WarnAboutSection(provider, *schema, options, config);
     auto same = std::ranges::find(config.providers, provider.name, &ProviderSection::name);
     if (same != config.providers.end()) {
-      config.warnings.push_back(
-          fmt::format("{}: provider {} is defined again; this one counts", At(entry), provider.name));
       *same = std::move(provider);
     } else {
       config.providers.push_back(std::move(provider));
@@ -331,6 +341,12 @@ bool IsLoopback(const std::string& host) {
   return !error && address.is_loopback();
 }
 
+void WarnOfRepeated(const Document& main, Config& config) {
+  for (const RepeatedKey& key : main.repeated) config.warnings.push_back(key.ToString());
+  for (const RepeatedName& image : RepeatedDiskImages(main.root)) config.warnings.push_back(image.ToString());
+  for (const RepeatedName& name : RepeatedNames(main.root)) config.warnings.push_back(name.ToString());
+}
+
 std::vector<Error> TlsFaults(const ZooKeeperTls& tls) {
   std::vector<Error> faults;
   auto add = [&faults](std::string message) { faults.emplace_back(Verdict::kInvalid, std::move(message)); };
@@ -372,26 +388,28 @@ bool IsFullyKnown(const Schema& driver_schema) {
   return driver_schema.kind() == Schema::Kind::kMap && driver_schema.element() == nullptr;
 }
 
-LoadResult LoadAll(const std::string& path, const LoadOptions& options) {
+LoadResult LoadAll(const std::string& path, const Expected<Document>& main, const LoadOptions& options) {
   LoadResult result;
   result.config.path = path;
-  Expected<Value> main = ReadYamlFile(path, options.environment);
   if (!main) result.faults.push_back(main.error());
-  Expected<Value> secure;  // null without a file
-  if (options.secure_path) secure = ReadYamlFile(*options.secure_path, options.environment);
+  Expected<Document> secure;  // empty without a file
+  if (options.secure_path) secure = ReadDocument(*options.secure_path, options.environment);
   if (!secure) result.faults.push_back(secure.error());
   if (!result.faults.empty()) return result;
-  ReadBoth(*main, *secure, options, result);
+  ReadBoth(main->root, secure->root, options, result);
   Config& config = result.config;
+  WarnOfRepeated(*main, config);
   for (ZooKeeperServer& server : config.zookeeper.servers) {
     if (server.port == 0) server.port = config.zookeeper.tls ? kTlsPort : kPlainPort;
   }
   for (std::string& warning : config.warnings) warning = fmt::format("{}: {}", path, warning);
+  for (const RepeatedKey& repeated : secure->repeated)
+    config.warnings.push_back(fmt::format("{}: {}", *options.secure_path, repeated.ToString()));
   return result;
 }
 
 Expected<Config> Load(const std::string& path, const LoadOptions& options) {
-  LoadResult result = LoadAll(path, options);
+  LoadResult result = LoadAll(path, ReadDocument(path, options.environment), options);
   if (!result.faults.empty()) return std::unexpected(result.faults.front());
   return std::move(result.config);
 }

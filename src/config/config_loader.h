@@ -40,7 +40,8 @@ struct LoadResult {
   Config config;
   std::vector<Error> faults;
 };
-LoadResult LoadAll(const std::string& path, const LoadOptions& options);
+// `main`: the file as parsed, or why it cannot be.
+LoadResult LoadAll(const std::string& path, const Expected<Document>& main, const LoadOptions& options);
 
 // Whether a connection can be made with these settings; called before the first network traffic.
 // Errors: no server, TLS incomplete or unreadable, or no TLS towards another host without

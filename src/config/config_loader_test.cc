@@ -392,7 +392,7 @@ TEST_F(LoaderTest, EverySectionThatIsWrongIsAFault) {
   std::string file = Write("nodepool.yaml",
                            "webapp: {port: -1}\nembedded-zookeeper: {port: 0}\n"
                            "providers: [{name: p, driver: statik}]\n");
-  LoadResult result = LoadAll(file, options);
+  LoadResult result = LoadAll(file, ReadDocument(file, options.environment), options);
   std::vector<std::string> messages;
   for (const Error& fault : result.faults) messages.push_back(fault.message());
   EXPECT_THAT(messages, ElementsAre(HasSubstr("webapp.port"), HasSubstr("embedded-zookeeper.port"),
@@ -449,6 +449,37 @@ TEST_F(LoaderTest, TokensThatCannotBeUsedAreRefusedWithoutTheirHash) {
   EXPECT_THAT(fault("name: ci, max-nodes: -1, " + hash), ::testing::HasSubstr("max-nodes"));
   EXPECT_THAT(fault("name: ci, priority: 1000, " + hash), ::testing::HasSubstr("priority"));
   EXPECT_THAT(fault("name: ci, " + hash + "}\n- {name: ci, " + hash), ::testing::HasSubstr("twice"));
+}
+
+// configuration.md 2.2, 9.6
+TEST_F(LoaderTest, WhatIsDroppedIsAWarningWithBothLines) {
+  LoadOptions options{.secure_path = Write("secure.yaml", "diskimages: []\ndiskimages:\n"),
+                      .drivers = OnlyTestDrivers,
+                      .driver_names = {"static"}};
+  std::string file = Write("nodepool.yaml",
+                           "labels: [{name: a}]\nlabels: [{name: b}, {name: b}]\n"
+                           "diskimages: [{name: i}, {name: i}]\n");
+  Expected<Config> config = config::Load(file, options);
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->labels.size(), 1u) << "the last one counts";
+  EXPECT_THAT(config->warnings,
+              ElementsAre(file + ": line 2, column 1: labels is given again; what line 1 says has no effect",
+                          HasSubstr("diskimage i is defined again; what line 3 defines has no effect"),
+                          HasSubstr("label b is defined again; what line 2 defines has no effect"),
+                          HasSubstr("secure.yaml: line 2, column 1: diskimages is given again")));
+}
+
+// D-01
+TEST_F(LoaderTest, ChrootsThatZooKeeperDoesNotTake) {
+  for (const auto& [chroot, fault] :
+       {std::pair("/a//b", "has an empty component"), std::pair("/x/../y", "has the component '..'"),
+        std::pair("/./y", "has the component '.'"), std::pair("\"/a\\x01\"", "has a control character")}) {
+    std::string file =
+        Write("nodepool.yaml", fmt::format("zookeeper-servers:\n- host: zk\n  chroot: {}\n", chroot));
+    Expected<Config> config = config::Load(file, {.drivers = OnlyTestDrivers});
+    ASSERT_FALSE(config) << chroot;
+    EXPECT_THAT(config.error().message(), AllOf(HasSubstr("line 3, column 11"), HasSubstr(fault)));
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "config/main_schema.h"
+#include "config/repeated_names.h"
 
 namespace nodepool::config {
 namespace {
@@ -34,20 +35,28 @@ class Validator {
  public:
   explicit Validator(const LoadOptions& options) : options_(options) {}
 
-  ValidationReport Run(const Value& document) {
-    for (const Problem& problem : Validate(document, MainSchema())) {
-      AddError(fmt::format("{}{}", kSchemaFailed, problem.ToString()));
+  ValidationReport Run(const Document& document) {
+    CheckContent(document.root);
+    for (const RepeatedKey& repeated : document.repeated) {
+      if (repeated.is_content_lost) AddError(repeated.ToString());
     }
-    if (report_.exit_status() != 0) return report_;
-    for (const Value& provider : Entries(document, "providers")) CheckProvider(provider);
-    if (report_.exit_status() != 0) return report_;
-    CheckReferences(document);
-    CheckDiskImages(document);
-    HintAtFloats(document);
-    return report_;
+    return std::move(report_);
   }
 
  private:
+  void CheckContent(const Value& document) {
+    for (const Problem& problem : Validate(document, MainSchema())) {
+      AddError(fmt::format("{}{}", kSchemaFailed, problem.ToString()));
+    }
+    if (report_.exit_status() != 0) return;
+    for (const Value& provider : Entries(document, "providers")) CheckProvider(provider);
+    if (report_.exit_status() != 0) return;
+    CheckReferences(document);
+    CheckDiskImages(document);
+    for (const RepeatedName& repeated : RepeatedNames(document)) AddError(repeated.ToString());
+    HintAtFloats(document);
+  }
+
   void AddError(std::string message) {
     report_.findings.push_back({Finding::Level::kError, std::move(message)});
   }
@@ -161,16 +170,17 @@ std::size_t ValidationReport::Count(Finding::Level level) const {
   return static_cast<std::size_t>(std::ranges::count(findings, level, &Finding::level));
 }
 
-ValidationReport ValidateDocument(const Value& document, const LoadOptions& options) {
+ValidationReport ValidateDocument(const Document& document, const LoadOptions& options) {
   return Validator(options).Run(document);
 }
 
+ValidationReport ValidateDocument(const Expected<Document>& document, const LoadOptions& options) {
+  if (document) return ValidateDocument(*document, options);
+  return {{{Finding::Level::kError, fmt::format("YAML parsing failed: {}", document.error().message())}}};
+}
+
 ValidationReport ValidateFile(const std::string& path, const LoadOptions& options) {
-  Expected<Value> document = ReadYamlFile(path, options.environment);
-  if (!document) {
-    return {{{Finding::Level::kError, fmt::format("YAML parsing failed: {}", document.error().message())}}};
-  }
-  return ValidateDocument(*document, options);
+  return ValidateDocument(ReadDocument(path, options.environment), options);
 }
 
 }  // namespace nodepool::config

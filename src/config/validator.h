@@ -28,10 +28,12 @@ struct ValidationReport {
 
 // The strict check of the main file only (configuration.md 13, steps 1 to 4). The verdict, and the place of
 // the first error, are those of the Python validator; all errors of a step are listed, while the Python
-// validator stops at the first.
+// validator stops at the first. It also accepts keys and names that are given twice; here they are errors,
+// since all but the last are dropped.
 ValidationReport ValidateFile(const std::string& path, const LoadOptions& options);
 
-// The same for a document that is already parsed.
-ValidationReport ValidateDocument(const Value& document, const LoadOptions& options);
+// The same for a document that is already parsed, or for the error of its parsing.
+ValidationReport ValidateDocument(const Document& document, const LoadOptions& options);
+ValidationReport ValidateDocument(const Expected<Document>& document, const LoadOptions& options);
 
 }  // namespace nodepool::config

@@ -32,7 +32,7 @@ LoadOptions Options() { return {.drivers = Drivers, .driver_names = {"fake", "op
 
 std::vector<std::string> Messages(const std::string& text, Finding::Level level) {
   std::vector<std::string> messages;
-  for (const Finding& finding : ValidateDocument(*ParseYaml(text), Options()).findings) {
+  for (const Finding& finding : ValidateDocument(*ParseDocument(text), Options()).findings) {
     if (finding.level == level) messages.push_back(finding.message);
   }
   return messages;
@@ -50,7 +50,7 @@ TEST(ValidatorTest, AMissingFileIsAParsingFailure) {
 }
 
 TEST(ValidatorTest, AnEmptyMappingIsValid) {
-  EXPECT_EQ(ValidateDocument(*ParseYaml("{}"), Options()).exit_status(), 0);
+  EXPECT_EQ(ValidateDocument(*ParseDocument("{}"), Options()).exit_status(), 0);
   EXPECT_THAT(Errors(""), ElementsAre(StartsWith("Schema validation failed: expected a dictionary")));
 }
 
@@ -148,6 +148,24 @@ TEST(ValidatorTest, AnUnknownDriverIsAnsweredWithThoseThereAre) {
 TEST(ValidatorTest, NumericNamesAreRejectedWithTheRemedy) {
   EXPECT_THAT(Errors("labels: [{name: 7}]"),
               ElementsAre(HasSubstr("found an integer '7'; put quotes around it")));
+}
+
+// configuration.md 2.2
+TEST(ValidatorTest, WhatIsDroppedIsAnError) {
+  EXPECT_THAT(Errors("labels: [{name: a}]\nlabels: [{name: b}]\n"),
+              ElementsAre("line 2, column 1: labels is given again; what line 1 says has no effect"));
+  EXPECT_THAT(Errors("labels:\nlabels: [{name: b}]\n"), IsEmpty()) << "nothing is dropped";
+}
+
+// configuration.md 9.6
+TEST(ValidatorTest, NamesThatAreGivenAgainAreErrors) {
+  EXPECT_THAT(Errors("labels:\n- {name: a}\n- {name: b}\n- {name: a}\n"),
+              ElementsAre("line 4, column 3: label a is defined again; what line 2 defines has no effect"));
+  EXPECT_THAT(Errors("labels: [{name: a}]\nproviders:\n- name: p\n  pools:\n"
+                     "  - {name: m, labels: [{name: a}, {name: a}]}\n  - {name: m}\n- {name: p}\n"),
+              ElementsAre(HasSubstr("line 7, column 3: provider p is defined again; what line 3 defines"),
+                          HasSubstr("line 6, column 5: pool m of provider p is defined again"),
+                          HasSubstr("label a of pool m of provider p is defined again")));
 }
 
 }  // namespace

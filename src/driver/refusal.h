@@ -16,8 +16,8 @@ class Refusal : public Error {
     kQuota,     // the account may not use more
     kCapacity,  // the cloud itself has no more; another pool may
   };
-  // `resources`, of what a node of the label needs, are all that can be short; none: that is unknown, and only
-  // the label itself is held back.
+  // `resources`, of what a node of the label needs, are all that can be short; none: that is unknown, and
+  // only the label itself is held back.
   Refusal(Kind kind, std::string message, std::set<std::string> resources = {})
       : Error(Verdict::kQuota, std::move(message)), kind_(kind), resources_(std::move(resources)) {}
   Kind kind() const { return kind_; }

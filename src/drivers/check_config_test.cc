@@ -53,7 +53,7 @@ class CheckConfigTest : public ::testing::Test {
   driver::ConfigCheck Check(const std::string& text, const std::string& zookeeper = "{host: localhost}") {
     path_ = Write("nodepool.yaml", "zookeeper-servers: [" + zookeeper +
                                        "]\n"
-                                       "labels: [{name: small}, {name: large}]\n" +
+                                       "labels: [{name: small}, {name: large}, {name: right}]\n" +
                                        text);
     return driver::CheckConfig(path_, drivers_, driver::LoadOptionsFor(drivers_, KnownDriverSchema));
   }
@@ -64,6 +64,9 @@ class CheckConfigTest : public ::testing::Test {
       if (finding.level == level) messages.push_back(finding.message);
     }
     return messages;
+  }
+  static std::vector<std::string> Errors(const driver::ConfigCheck& check) {
+    return Messages(check, Finding::Level::kError);
   }
   static std::vector<std::string> Warnings(const driver::ConfigCheck& check) {
     EXPECT_EQ(check.report.exit_status(), 0) << "the Python validator takes the file";
@@ -83,7 +86,7 @@ providers:
 )");
   EXPECT_THAT(check.report.findings, IsEmpty());
   EXPECT_TRUE(check.can_start);
-  EXPECT_EQ(driver::Summary(check, "nodepool.yaml"), "nodepool.yaml is good: 1 provider, 2 labels, 0 images");
+  EXPECT_EQ(driver::Summary(check, "nodepool.yaml"), "nodepool.yaml is good: 1 provider, 3 labels, 0 images");
 }
 
 TEST_F(CheckConfigTest, UnknownImagesAreNamedEachWithItsPlace) {
@@ -96,14 +99,14 @@ providers:
   - name: main
     labels:
     - {name: small, cloud-image: debain, min-ram: 1}
-    - {name: small, cloud-image: debian, min-ram: 1}
+    - {name: right, cloud-image: debian, min-ram: 1}
     - {name: large, cloud-image: debiam, min-ram: 1}
 - name: fake
   driver: fake
   cloud: simulated
   pools: [{name: main, labels: [{name: small, diskimage: nothing, min-ram: 1}]}]
 )");
-  EXPECT_THAT(Warnings(check),
+  EXPECT_THAT(Errors(check),
               ElementsAre(AllOf(StartsWith(path_ + ": line 11, column 34: "), HasSubstr("pools[0].labels[0]"),
                                 HasSubstr("'debain' of label small is not one of the cloud-images")),
                           AllOf(StartsWith(path_ + ": line 13, column 34: "), HasSubstr("pools[0].labels[2]"),
@@ -112,11 +115,8 @@ providers:
                                 HasSubstr("'nothing' is not one of the top-level"))));
   EXPECT_FALSE(check.can_start);
   EXPECT_EQ(driver::Summary(check, "nodepool.yaml"),
-            "nodepool.yaml has 3 warnings; the launcher does not start with it");
-  driver::MakeStrict(check.report);
-  EXPECT_EQ(check.report.exit_status(), 1);
-  EXPECT_EQ(driver::Summary(check, "nodepool.yaml"),
             "nodepool.yaml has 3 errors; the launcher does not start with it");
+  EXPECT_EQ(check.report.exit_status(), 1);
 }
 
 TEST_F(CheckConfigTest, CloudsYamlIsMissing) {
@@ -127,6 +127,8 @@ TEST_F(CheckConfigTest, CloudsYamlIsMissing) {
       ElementsAre(AllOf(HasSubstr("line 3, column 30"), HasSubstr("there is no cloud vendor"),
                         HasSubstr("OS_CLIENT_CONFIG_FILE names /no/such/clouds.yaml, which cannot be read"),
                         HasSubstr(folder_ + "/.config/openstack"), HasSubstr("/etc/openstack"))));
+  EXPECT_TRUE(check.can_start) << "with the other providers";
+  EXPECT_EQ(driver::Summary(check, "n.yaml"), "n.yaml has 1 warning; the launcher starts with it");
 }
 
 TEST_F(CheckConfigTest, CloudsAndRegionsThatDoNotExist) {
@@ -142,10 +144,50 @@ TEST_F(CheckConfigTest, TlsFilesThatAreMissing) {
   driver::ConfigCheck check = Check("zookeeper-tls: {cert: /no/cert.pem, key: " + file +
                                     ", ca: /no/ca.pem}\nproviders: [{name: p, cloud: nowhere}]\n");
   EXPECT_THAT(Warnings(check),
-              ElementsAre(HasSubstr("there is no cloud nowhere"),
-                          HasSubstr("zookeeper-tls.cert: /no/cert.pem cannot be read: No such file"),
-                          HasSubstr("zookeeper-tls.ca: /no/ca.pem cannot be read: No such file")));
+              ElementsAre(HasSubstr("zookeeper-tls.cert: /no/cert.pem cannot be read: No such file"),
+                          HasSubstr("zookeeper-tls.ca: /no/ca.pem cannot be read: No such file"),
+                          HasSubstr("there is no cloud nowhere")));
   EXPECT_FALSE(check.can_start);
+  EXPECT_EQ(driver::Summary(check, "n.yaml"),
+            "n.yaml has 3 warnings; the launcher starts with it when the warnings have been dealt with");
+}
+
+TEST_F(CheckConfigTest, AStaticHostThatIsListedTwice) {
+  driver::ConfigCheck check = Check(R"(
+providers:
+- name: hosts
+  driver: static
+  pools:
+  - {name: one, nodes: [{name: h, labels: small}]}
+  - {name: two, nodes: [{name: h, labels: large}, {name: h, username: other, labels: large}]}
+)");
+  EXPECT_THAT(Warnings(check),
+              ElementsAre(AllOf(StartsWith(path_ + ": line 9, column 32: "),
+                                HasSubstr("host zuul@h:22 is listed again and not used: line 8"))));
+  EXPECT_TRUE(check.can_start);
+}
+
+TEST_F(CheckConfigTest, APoolThatCannotBeAnnounced) {
+  std::string labels, offers;
+  for (int i = 0; i < 6000; ++i) {
+    std::string name = fmt::format("label-{}-{}", i, std::string(180, 'x'));
+    labels += fmt::format("- {{name: {}}}\n", name);
+    offers += fmt::format("    - {{name: {}, cloud-image: i, min-ram: 1}}\n", name);
+  }
+  path_ = Write("nodepool.yaml", "zookeeper-servers: [{host: localhost}]\nlabels:\n" + labels +
+                                     "providers:\n- name: fake\n  driver: fake\n  cloud: c\n"
+                                     "  cloud-images: [{name: i}]\n  pools:\n  - name: main\n    labels:\n" +
+                                     offers);
+  driver::ConfigCheck check =
+      driver::CheckConfig(path_, drivers_, driver::LoadOptionsFor(drivers_, KnownDriverSchema));
+  EXPECT_THAT(Errors(check), ElementsAre(AllOf(HasSubstr("line 6009, column 5: pool main of provider fake: "),
+                                               HasSubstr("6000 labels"), HasSubstr("use several pools"))));
+}
+
+TEST_F(CheckConfigTest, AChrootThatZooKeeperDoesNotTake) {
+  driver::ConfigCheck check = Check("providers: []", "{host: localhost, chroot: /a//b}");
+  EXPECT_THAT(Errors(check), ElementsAre(AllOf(HasSubstr("line 1, column "), HasSubstr("empty component"))));
+  EXPECT_EQ(driver::Summary(check, "n.yaml"), "n.yaml has 1 error; the launcher does not start with it");
 }
 
 TEST_F(CheckConfigTest, ZooKeeperElsewhereWithoutTls) {
@@ -169,7 +211,9 @@ TEST_F(CheckConfigTest, ANameThatBeginsWithFakeHidesADriver) {
 TEST_F(CheckConfigTest, TwoProvidersOfOneName) {
   driver::ConfigCheck check =
       Check("providers: [{name: a, driver: static, pools: []}, {name: a, driver: static, pools: []}]");
-  EXPECT_THAT(Warnings(check), ElementsAre(HasSubstr("provider a is defined again; this one counts")));
+  EXPECT_THAT(Errors(check),
+              ElementsAre(HasSubstr("provider a is defined again; what line 3 defines has no effect")));
+  EXPECT_EQ(check.report.exit_status(), 1);
 }
 
 TEST_F(CheckConfigTest, ADriverThatThisProgramLacks) {  // D-54
@@ -184,8 +228,8 @@ TEST_F(CheckConfigTest, WhatOnlyTheDaemonsRefuse) {
   driver::ConfigCheck check = Check(
       "webapp: {port: 70000}\nbuild-workers: -1\nembedded-zookeeper: {port: 0}\n"
       "diskimages: [{name: a, parent: b}, {name: b, parent: a}]\n");
-  EXPECT_THAT(Warnings(check), ElementsAre(HasSubstr("build-workers: expected a number from 0 to 1000"),
-                                           HasSubstr("embedded-zookeeper.port"), HasSubstr("diskimages")));
+  EXPECT_THAT(Errors(check), ElementsAre(HasSubstr("build-workers: expected a number from 0 to 1000"),
+                                         HasSubstr("embedded-zookeeper.port"), HasSubstr("diskimages")));
 }
 
 TEST_F(CheckConfigTest, AnErrorOfTheStrictCheckComesFirst) {

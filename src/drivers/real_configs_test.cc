@@ -10,7 +10,11 @@
 #include "config/config_loader.h"
 #include "config/main_schema.h"
 #include "config/validator.h"
+#include "driver/loading/check_config.h"
+#include "drivers/fake/fake_driver.h"
+#include "drivers/openstack/openstack_driver.h"
 #include "drivers/real_configs_for_test.h"
+#include "drivers/static/static_driver.h"
 
 namespace nodepool::drivers {
 namespace {
@@ -58,6 +62,23 @@ TEST_P(RealConfigTest, HasTheSameVerdictAsThePythonValidator) {
   EXPECT_EQ(report.exit_status(), expected.exit) << first;
   EXPECT_TRUE(first.starts_with(expected.message))
       << "expected: " << expected.message << "\nfound:    " << first;
+}
+
+// Also with what the daemons say of it where neither clouds nor certificates are.
+TEST_P(RealConfigTest, HasThisVerdictWhereItsCloudsAreNot) {
+  const RealConfig& expected = GetParam();
+  driver::Registry drivers;
+  drivers.Add(std::make_unique<FakeDriver>());
+  drivers.Add(std::make_unique<OpenstackDriver>(
+      openstack::Variables{{"OS_CLIENT_CONFIG_FILE", "/no/such/clouds.yaml"}, {"HOME", "/no/such"}}));
+  drivers.Add(std::make_unique<StaticDriver>());
+  driver::ConfigCheck check = driver::CheckConfig(RealConfigPath(expected.name), drivers,
+                                                  driver::LoadOptionsFor(drivers, RealSchema));
+  std::string first;
+  for (const Finding& finding : check.report.findings) {
+    if (finding.level == Finding::Level::kError && first.empty()) first = finding.message;
+  }
+  EXPECT_EQ(check.report.exit_status(), expected.exit) << first;
 }
 
 // The daemons accept what the validator accepts (configuration.md 3).

@@ -199,5 +199,41 @@ TEST_F(ProviderFaultTest, APredecessorsFaultIsNotTheSuccessors) {
   EXPECT_TRUE(launcher().is_ready());
 }
 
+// A fault of the configuration's surroundings, such as a cloud that no file describes (configuration.md 12).
+class ConfiguredFaultTest : public ProviderFaultTest {
+ protected:
+  void SetFault(const std::string& provider, std::string fault) {
+    auto& known = config_->providers[ProviderName(provider)];
+    auto changed = std::make_shared<driver::ProviderConfig>(*known);
+    changed->fault = std::move(fault);
+    changed->fingerprint = provider + changed->fault;
+    known = changed;
+  }
+};
+
+TEST_F(ConfiguredFaultTest, TheOtherProvidersStart) {  // D-30
+  AddPool("sick", "main", {"large"});
+  SetFault("sick", "there is no cloud nowhere");
+  StartLauncher();
+  RequestId id = Request({"small"});
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_FALSE(launcher().is_ready());
+  EXPECT_EQ(launcher().WhyNotReady(), "Provider sick cannot be used: there is no cloud nowhere.");
+}
+
+TEST_F(ConfiguredFaultTest, AtAReloadAProviderThatRunsKeepsItsConfiguration) {
+  SetFault("cloud", "");
+  Running& running = StartLauncher();
+  config_ = std::make_shared<driver::LoadedConfig>(*config_);
+  SetFault("cloud", "there is no cloud nowhere");
+  log::Capture log;
+  running.launcher->Reconfigure(config_);
+  time_.Advance(seconds(30));
+  EXPECT_EQ(log.Count("it keeps the previous one: there is no cloud nowhere"), 1);
+  EXPECT_EQ(script().stops, 0);
+  RequestId id = Request({"small"});
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+}
+
 }  // namespace
 }  // namespace nodepool::launcher

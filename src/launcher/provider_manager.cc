@@ -28,6 +28,12 @@ void ProviderManager::Configure(const driver::LoadedConfig& config) {
     if (before) {
       before->draining_since.reset();
       if (before->config->fingerprint == provider_config->fingerprint) continue;
+      if (!provider_config->fault.empty() && before->config->fault.empty()) {
+        logger_.Error(
+            "The changed configuration of provider {} cannot be used, it keeps the previous one: {}", name,
+            provider_config->fault);
+        continue;
+      }
       logger_.Info("The configuration of provider {} changed: replacing it", name);
       before->Idle();
     }

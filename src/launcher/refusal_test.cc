@@ -1,5 +1,6 @@
 // What a cloud refuses: for quota, or since it has none (launcher.md 15.3).
 #include "driver/refusal.h"
+
 #include "launcher/launcher_fixture_for_test.h"
 
 namespace nodepool::launcher {
@@ -94,7 +95,8 @@ TEST_F(RefusalTest, LackOfCapacityIsWaitedForUntilLaunchTimeout) {
   time_.Advance(minutes(19));
   EXPECT_EQ(Read(id)->state, RequestState::kPending);
   EXPECT_TRUE(AwaitState(id, RequestState::kFailed, minutes(3)));
-  EXPECT_THAT(DeclineReasons(*Read(id)), Contains(AllOf(HasSubstr("no valid host"), HasSubstr("launch-timeout"))));
+  EXPECT_THAT(DeclineReasons(*Read(id)),
+              Contains(AllOf(HasSubstr("no valid host"), HasSubstr("launch-timeout"))));
 }
 
 TEST_F(RefusalTest, ARequestThatLacksCapacityGoesToAnotherPoolAtOnce) {

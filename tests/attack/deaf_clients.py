@@ -3,7 +3,7 @@
 answers without reading one, and comes back when it is hung up on. The server has TLS, with a certificate for localhost, if the
 authority that signed it is given.
 
-Prints a line when all have asked; ends with its input.
+Prints a line when all have asked, or tried to; ends with its input.
 """
 import select
 import socket
@@ -39,7 +39,10 @@ def stay(port: int, source: str, tls: ssl.SSLContext | None, has_asked: threadin
                 hung_up = select.poll()
                 hung_up.register(connection.fileno(), select.POLLRDHUP)
                 hung_up.poll()
-        except OSError:
+        except OSError:  # hung up on before it has asked
+            if is_first:
+                has_asked.release()
+            is_first = False
             time.sleep(0.01)
 
 

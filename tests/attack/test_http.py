@@ -166,7 +166,7 @@ def test_clients_that_read_nothing(site, tmp_path, measured, has_tls, networks):
     # The probe's handshakes wait behind those of the clients that come back to the same address.
     name = f"clients that read nothing, {networks} networks{', TLS' if tls else ''}"
     with contextlib.ExitStack() as attack, measured(name, target, probe=1000 if tls else 250):
-        attack.enter_context(deaf_clients(port, scaled(400, 1000), networks, tls))
+        attack.enter_context(deaf_clients(port, scaled(220, 1000), networks, tls))
         stranger = LeaseClient([port], None, tls and tls.client())
         ready = share_in_time(lambda: stranger.ask("GET", "/ready").status == 200, scaled(100, 500), limit)
         known = share_in_time(lambda: client.renew(lease).status in (200, 409), scaled(100, 500), limit)

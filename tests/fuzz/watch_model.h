@@ -24,8 +24,8 @@ class WatchModel {
   void Add(std::int64_t connection, Kind kind, const std::string& path) {
     watches_.insert({connection, kind, path});
   }
-  // Those of a path that the protocol's removeWatches means: 1 children, 2 data, 3 any, and with each all that
-  // stay. Whether there was one.
+  // Those of a path that the protocol's removeWatches means: 1 children, 2 data, 3 any, and with each all
+  // that stay. Whether there was one.
   bool Remove(std::int64_t connection, int kind, const std::string& path);
   void RemoveAll(std::int64_t connection);
 

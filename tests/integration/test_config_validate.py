@@ -25,19 +25,42 @@ def test_the_last_line_says_what_is_good(site):
     assert lines(done)[-1].endswith(f"{config} is good: 1 provider, 1 label, 0 images")
 
 
-def test_what_only_the_daemons_refuse_is_a_warning_and_with_strict_an_error(site):
+def test_a_cloud_that_cannot_be_used_keeps_nothing_else_from_starting(site):
     config = site.config(providers=[fake_provider(), WITHOUT_A_CLOUD])
     done = site.tool("config-validate", config=config)
     assert done.returncode == 0
     (warning,) = words(done, "WARNING")
     assert "there is no cloud nowhere" in warning and "line " in warning
-    assert lines(done)[-1].endswith("has 1 warning; the launcher does not start with it")
+    assert lines(done)[-1].endswith("has 1 warning; the launcher starts with it")
     strict = site.tool("config-validate", "--strict", config=config)
     assert strict.returncode == 1
     assert len(words(strict, "ERROR")) == 1 and "nowhere" in words(strict, "ERROR")[0]
     launcher = site.launcher(config, wait=False)
-    assert launcher.wait() == 1, "it is right"
+    tree = site.tree()
+    tree.wait_request(tree.add_request(["small"]), "fulfilled")
+    assert "Error starting provider vendor: " in launcher.output()
     assert "there is no cloud nowhere" in launcher.output()
+
+
+def test_what_the_daemons_refuse_is_an_error(site):
+    config = site.config(build_workers=-1)
+    done = site.tool("config-validate", config=config)
+    assert done.returncode == 1
+    (error,) = words(done, "ERROR")
+    assert "build-workers" in error and "line " in error
+    assert lines(done)[-1].endswith("has 1 error; the launcher does not start with it")
+    assert site.launcher(config, wait=False).wait() == 1, "it is right"
+
+
+def test_what_is_given_twice_is_an_error_and_the_daemon_warns(site):
+    config = site.config()
+    config.write_text(config.read_text() + "labels: [{name: small}, {name: other}]\n")
+    done = site.tool("config-validate", config=config)
+    assert done.returncode == 1
+    (error,) = words(done, "ERROR")
+    assert "labels is given again; what line " in error and "has no effect" in error
+    launcher = site.launcher(config)
+    assert "labels is given again; what line " in launcher.output()
 
 
 # D-101
@@ -54,8 +77,8 @@ def test_the_secure_file_is_read_too(site):
     secure = site.folder / "secure.yaml"
     secure.write_text("diskimages: [{name: unheard-of, env-vars: {A: b}}]\n")
     done = site.tool("-s", secure, "config-validate")
-    assert done.returncode == 0
-    assert "unknown diskimage unheard-of" in words(done, "WARNING")[0]
+    assert done.returncode == 1
+    assert "unknown diskimage unheard-of" in words(done, "ERROR")[0]
 
 
 def test_a_driver_of_the_wrong_name_is_answered_with_those_there_are(site):
@@ -103,6 +126,6 @@ def test_online_zookeeper_that_is_away(site):
 
 @pytest.mark.parametrize("options", [["--online"], ["--online", "--strict"]])
 def test_a_file_that_cannot_be_used_asks_nobody(site, options):
-    done = site.tool("config-validate", *options, config=site.config(providers=[WITHOUT_A_CLOUD]))
+    done = site.tool("config-validate", *options, config=site.config(build_workers=-1))
     assert done.returncode == 1
     assert "Neither ZooKeeper nor the clouds were asked" in done.stderr

@@ -1,5 +1,7 @@
 """Requests over HTTP with real processes (docs/spec/http-requests.md)."""
+import concurrent.futures
 import contextlib
+import http.client
 import json
 import signal
 import time
@@ -86,6 +88,38 @@ def test_a_lease_that_is_not_renewed_is_back_within_two_seconds(site, leases):
     assert -0.5 < time.monotonic() - end < 2
     assert client.show(kept).json["state"] == "held"
     assert_consistent(tree)
+
+
+# REQ-32
+def test_answers_are_right_beside_renewals(leases):
+    client = leases.client("ci")
+    lease = client.make(["small", "large"], lease=3600)
+    nodes = [node["id"] for node in client.held(lease)["nodes"]]
+    headers = {"Authorization": f"Bearer {client.token}"}
+    readers_left = 30
+
+    def ask(method, path, count):
+        """One answer after the other on one connection."""
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", client.ports[0], timeout=30)) as connection:
+            for _ in range(count):
+                connection.request(method, path, headers=headers)
+                answer = connection.getresponse()
+                text = answer.read()
+                assert answer.status == 200, text
+                shown = json.loads(text)
+                assert (shown["id"], shown["client"]) == (lease, "ci"), text
+                assert [node["id"] for node in shown["nodes"]] == nodes, text
+                if method == "POST" and not readers_left:
+                    return
+
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        renewing = [pool.submit(ask, "POST", f"{REQUESTS}/{lease}/renew", 900) for _ in range(10)]
+        reading = [pool.submit(ask, "GET", f"{REQUESTS}/{lease}", 150) for _ in range(readers_left)]
+        concurrent.futures.wait(reading)
+        readers_left = 0
+        for done in (*reading, *renewing):
+            done.result()
+    assert client.end(lease).status == 204
 
 
 # REQ-5

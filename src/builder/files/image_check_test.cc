@@ -33,8 +33,9 @@ TEST_F(ImageCheckTest, NoFormatHasAnEmptyFile) {
 
 TEST_F(ImageCheckTest, WhatLooksLikeItsFormatIsNotDoubted) {
   std::string vhd = std::string(1024, 'x') + "conectix" + std::string(504, 0);
-  for (const auto& [format, bytes] : {std::pair("qcow2", std::string("QFI\xfb") + "..."), std::pair("vhd", vhd),
-                                      std::pair("raw", std::string("anything")), std::pair("vmdk", std::string("x"))}) {
+  for (const auto& [format, bytes] :
+       {std::pair("qcow2", std::string("QFI\xfb") + "..."), std::pair("vhd", vhd),
+        std::pair("raw", std::string("anything")), std::pair("vmdk", std::string("x"))}) {
     ImageCheck check = Check(format, bytes);
     EXPECT_EQ(check.fault + check.doubt, "") << format;
   }

@@ -28,6 +28,7 @@ constexpr std::size_t kMaxFileBytes = 64 << 20;
 constexpr std::size_t kMaxAliasBytes = 64 << 20;
 constexpr std::size_t kBytesPerValue = 32;
 constexpr std::size_t kBytesPerMergedEntry = 128;
+constexpr std::size_t kMaxRepeatedKeys = 100;  // that are named
 
 Position PositionOf(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
@@ -38,7 +39,7 @@ class Builder : public YAML::EventHandler {
  public:
   explicit Builder(std::string_view text) : text_(text) {}
 
-  const Value& root() const { return root_; }
+  const Document& document() const { return document_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (documents_++ > 0)
@@ -137,15 +138,22 @@ class Builder : public YAML::EventHandler {
   // The entries of a mapping; a repeated key keeps its place and gets the new value.
   struct Entries {
     Value::Map map;
+    std::vector<Position> places;  // of the keys
     TextMap<std::size_t> index;
 
-    void Set(const std::string& key, const Value& value) {
+    // Returns the one that it replaces, if any.
+    std::optional<RepeatedKey> Set(const std::string& key, Position place, const Value& value) {
       auto [at, is_new] = index.try_emplace(key, map.size());
       if (is_new) {
         map.emplace_back(key, value);
-      } else {
-        map[at->second].second = value;
+        places.push_back(place);
+        return std::nullopt;
       }
+      Value& known = map[at->second].second;
+      RepeatedKey repeated{key, places[at->second], place, !known.is_null()};
+      known = value;
+      places[at->second] = place;
+      return repeated;
     }
   };
   struct Frame {
@@ -155,6 +163,7 @@ class Builder : public YAML::EventHandler {
     Value::List list;
     Entries entries;
     std::optional<std::string> key;  // waiting for its value
+    Position key_place;
     int key_offset = 0;
     bool key_is_merge = false;
     std::vector<Value> merges;  // mappings under `<<`, the weakest first
@@ -205,7 +214,7 @@ class Builder : public YAML::EventHandler {
   void Finish(const Value& value, std::size_t weight, YAML::anchor_t anchor) {
     if (anchor != 0) anchors_[anchor] = {value, weight};
     if (stack_.empty()) {
-      root_ = value;
+      document_.root = value;
       return;
     }
     Frame& frame = stack_.back();
@@ -218,7 +227,7 @@ class Builder : public YAML::EventHandler {
       if (frame.key_is_merge) {
         TakeMerge(frame, value);
       } else {
-        frame.entries.Set(*frame.key, value);
+        NoteRepeated(frame.entries.Set(*frame.key, frame.key_place, value));
       }
       frame.key.reset();
       frame.key_is_merge = false;
@@ -231,6 +240,7 @@ class Builder : public YAML::EventHandler {
       throw ErrorAt(value.position(), "a list or mapping cannot be a key");
     }
     frame.key = value.text();
+    frame.key_place = value.position();
     frame.key_offset = offset_;
   }
 
@@ -251,16 +261,21 @@ class Builder : public YAML::EventHandler {
     Entries result;
     for (const Value& merged : frame.merges) {
       CountExpansion(merged.map().size() * kBytesPerMergedEntry, frame.position);
-      for (const auto& [key, value] : merged.map()) result.Set(key, value);
+      for (const auto& [key, value] : merged.map()) result.Set(key, {}, value);
     }
-    for (const auto& [key, value] : frame.entries.map) result.Set(key, value);
+    for (const auto& [key, value] : frame.entries.map) result.Set(key, {}, value);
     frame.entries = std::move(result);
+  }
+
+  void NoteRepeated(std::optional<RepeatedKey> repeated) {
+    if (repeated && document_.repeated.size() < kMaxRepeatedKeys)
+      document_.repeated.push_back(std::move(*repeated));
   }
 
   std::string_view text_;
   int documents_ = 0;
   int offset_ = 0;  // of the scalar being taken
-  Value root_;
+  Document document_;
   std::vector<Frame> stack_;
   std::unordered_map<YAML::anchor_t, Anchored> anchors_;
   std::set<std::string> anchor_names_;
@@ -316,7 +331,12 @@ std::string SubstituteEnvironment(std::string_view text, const Environment& envi
   }
 }
 
-Expected<Value> ParseYaml(const std::string& source) {
+std::string RepeatedKey::ToString() const {
+  return fmt::format("line {}, column {}: {} is given again; what line {} says has no effect", again.line,
+                     again.column, Excerpt(key), before.line);
+}
+
+Expected<Document> ParseDocument(const std::string& source) {
   std::string_view text = source;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (!IsValidUtf8(text)) return Unexpected(Verdict::kInvalid, "not UTF-8 text");
@@ -330,7 +350,7 @@ Expected<Value> ParseYaml(const std::string& source) {
     while (parser.HandleNextDocument(builder)) {
     }
     builder.RefuseOpenQuote();
-    return builder.root();
+    return builder.document();
   } catch (const YAML::Exception& error) {
     Position position = error.mark.is_null() ? Position{1, 1} : PositionOf(error.mark);
     return std::unexpected(ErrorAt(position, error.msg));
@@ -339,7 +359,13 @@ Expected<Value> ParseYaml(const std::string& source) {
   }
 }
 
-Expected<Value> ReadYamlFile(const std::string& path, const Environment& environment) {
+Expected<Value> ParseYaml(const std::string& text) {
+  Expected<Document> document = ParseDocument(text);
+  if (!document) return std::unexpected(document.error());
+  return std::move(document->root);
+}
+
+Expected<Document> ReadDocument(const std::string& path, const Environment& environment) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;
@@ -355,9 +381,15 @@ Expected<Value> ReadYamlFile(const std::string& path, const Environment& environ
   }
   if (text.size() > kMaxFileBytes)
     return Unexpected(Verdict::kInvalid, fmt::format("{}: larger than 64 MiB", path));
-  Expected<Value> value = ParseYaml(SubstituteEnvironment(text, environment));
-  if (!value) return std::unexpected(value.error().In(path));
-  return value;
+  Expected<Document> document = ParseDocument(SubstituteEnvironment(text, environment));
+  if (!document) return std::unexpected(document.error().In(path));
+  return document;
+}
+
+Expected<Value> ReadYamlFile(const std::string& path, const Environment& environment) {
+  Expected<Document> document = ReadDocument(path, environment);
+  if (!document) return std::unexpected(document.error());
+  return std::move(document->root);
 }
 
 }  // namespace nodepool::config

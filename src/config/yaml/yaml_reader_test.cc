@@ -171,5 +171,32 @@ TEST(ReadYamlFileTest, NamesTheFile) {
   std::filesystem::remove(path);
 }
 
+// configuration.md 2.2
+TEST(YamlReaderTest, KeysThatAreGivenAgainAreReported) {
+  Expected<Document> document = ParseDocument("a: 1\nb:\nc: {d: 1, d: 2}\na: 2\nb: 3\n");
+  ASSERT_TRUE(document);
+  EXPECT_EQ(document->root.Find("a")->int_value(), 2);
+  std::vector<std::string> told;
+  for (const RepeatedKey& repeated : document->repeated) told.push_back(repeated.ToString());
+  EXPECT_THAT(told,
+              ::testing::ElementsAre("line 3, column 11: d is given again; what line 3 says has no effect",
+                                     "line 4, column 1: a is given again; what line 1 says has no effect",
+                                     "line 5, column 1: b is given again; what line 2 says has no effect"));
+  EXPECT_TRUE(document->repeated[1].is_content_lost);
+  EXPECT_FALSE(document->repeated[2].is_content_lost) << "nothing was said";
+}
+
+TEST(YamlReaderTest, AKeyThatReplacesAMergedOneIsNotGivenAgain) {
+  Expected<Document> document = ParseDocument("x: &x {a: 1}\ny: {<<: *x, a: 2}\nz: {a: 3, <<: *x}\n");
+  ASSERT_TRUE(document);
+  EXPECT_TRUE(document->repeated.empty());
+}
+
+TEST(YamlReaderTest, OnlySomeOfVeryManyRepeatedKeysAreReported) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += "a: 1\n";
+  EXPECT_EQ(ParseDocument(text)->repeated.size(), 100u);
+}
+
 }  // namespace
 }  // namespace nodepool::config

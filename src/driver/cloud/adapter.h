@@ -100,7 +100,7 @@ struct AnnouncedEnd {
 class LaunchError : public Error {
  public:
   enum class Kind {
-    kCapacity,   // the cloud has no free machine of that size
+    kCapacity,   // the cloud has no free machine of that size now
     kCandidate,  // this candidate is refused for a reason that need not hold for the next
     kStatus,     // the machine went into an error state
     kNetwork,    // no usable address
@@ -150,7 +150,9 @@ struct CreateParameters {
 };
 
 // The calls to the cloud, written by a driver's author. They must not block the loop. The adapter maps faults
-// to verdicts and keeps the cloud's own message: kQuota, kNotFound, kRateLimited, kInvalid, anything else.
+// to verdicts and keeps the cloud's own message. kRetry and kRateLimited say nothing about the call: the
+// provider counts as away until it answers again, and launches are repeated. kQuota (driver::Refusal where it
+// is known what is short), kNotFound, kInvalid and anything else are about what was asked for.
 class Adapter {
  public:
   virtual ~Adapter() = default;

@@ -90,8 +90,8 @@ const config::DiskImage& ReadDiskImageName(const Section& section, config::Confi
   result.name = ImageName(section.Text("name"));
   config::DiskImage& global = GlobalImage(section, "name", config);
   auto place = std::ranges::lower_bound(global.formats, provider.image_format);
-  if (place == global.formats.end() || *place != provider.image_format)
-    global.formats.insert(place, provider.image_format);
+  bool is_new = place == global.formats.end() || *place != provider.image_format;
+  if (is_new && !provider.image_format.empty()) global.formats.insert(place, provider.image_format);
   result.is_paused = section.Bool("pause");
   provider.fingerprint += "\n" + config::Fingerprint(global);
   return global;

@@ -31,7 +31,8 @@ void ReadUploadSettings(const config::Section& provider, ProviderConfig& result)
 // An entry of `diskimages`.
 config::Schema DiskImageSchema();
 // Reads `name` and `pause`, and returns the disk image that the entry names. Adds the provider's image
-// format, which must be set before, to that image's formats, and the image to the provider's fingerprint.
+// format, which must be set before, to that image's formats, unless it is empty: not known. Adds the image to
+// the provider's fingerprint.
 const config::DiskImage& ReadDiskImageName(const config::Section& section, config::Config& config,
                                            ProviderConfig& provider, ProviderDiskImage& result);
 // Reads all of it.

@@ -31,6 +31,15 @@ std::optional<Error> CertificateFault(const config::WebAppSettings& webapp) {
   return std::nullopt;
 }
 
+// What a launcher needs beside a good file: the way to ZooKeeper, and files that the configuration names.
+// Warnings, since the Python implementation's validator, whose verdict counts, asks for neither.
+std::vector<Error> LacksOf(const config::Config& config) {
+  std::vector<Error> lacks;
+  if (!config.zookeeper.servers.empty()) lacks = config::ZooKeeperFaults(config.zookeeper);
+  if (std::optional<Error> fault = CertificateFault(config.webapp)) lacks.push_back(std::move(*fault));
+  return lacks;
+}
+
 // What is missing for one of the programs, which may not be meant to run with the file.
 void HintAtPrograms(const config::Config& config, config::ValidationReport& report) {
   if (config.zookeeper.servers.empty()) {
@@ -50,17 +59,17 @@ std::string Counted(std::size_t count, std::string_view noun) {
 ConfigCheck CheckConfig(const std::string& path, const Registry& drivers,
                         const config::LoadOptions& options) {
   ConfigCheck check;
-  check.report = config::ValidateFile(path, options);
+  Expected<config::Document> document = config::ReadDocument(path, options.environment);
+  check.report = config::ValidateDocument(document, options);
   if (check.report.exit_status() != 0) return check;
-  LoadReport load = LoadAll(path, drivers, options);
-  const config::ZooKeeperSettings& zookeeper = load.loaded.common.zookeeper;
-  if (!zookeeper.servers.empty()) {
-    for (const Error& fault : config::ZooKeeperFaults(zookeeper)) load.faults.push_back(fault.In(path));
+  LoadReport load = LoadAll(path, document, drivers, options);
+  std::vector<Error> lacks = LacksOf(load.loaded.common);
+  check.can_start = load.faults.empty() && lacks.empty();
+  for (const Error& fault : load.faults) AddOnce(check.report, Finding::Level::kError, fault.message());
+  for (const Error& lack : lacks) AddOnce(check.report, Finding::Level::kWarning, lack.In(path).message());
+  for (const auto& [name, provider] : load.loaded.providers) {
+    if (!provider->fault.empty()) AddOnce(check.report, Finding::Level::kWarning, provider->fault);
   }
-  if (std::optional<Error> fault = CertificateFault(load.loaded.common.webapp))
-    load.faults.push_back(fault->In(path));
-  check.can_start = load.faults.empty();
-  for (const Error& fault : load.faults) AddOnce(check.report, Finding::Level::kWarning, fault.message());
   for (const std::string& warning : load.loaded.common.warnings)
     AddOnce(check.report, Finding::Level::kWarning, warning);
   if (check.can_start) HintAtPrograms(load.loaded.common, check.report);
@@ -88,7 +97,9 @@ std::string Summary(const ConfigCheck& check, const std::string& path) {
   if (warnings > 0) counts.push_back(Counted(warnings, "warning"));
   std::string meaning;
   if (check.loaded && check.can_start) meaning = "; the launcher starts with it";
-  if (check.loaded && !check.can_start) meaning = "; the launcher does not start with it";
+  if (check.loaded && !check.can_start)
+    meaning = errors > 0 ? "; the launcher does not start with it"
+                         : "; the launcher starts with it when the warnings have been dealt with";
   return fmt::format("{} has {}{}", path, Join(counts, " and "), meaning);
 }
 

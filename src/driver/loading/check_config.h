@@ -10,8 +10,8 @@ namespace nodepool::driver {
 
 // What `nodepool config-validate` finds without asking anybody (configuration.md 13).
 struct ConfigCheck {
-  // The strict check; where it finds no error, what the daemons say when they load the file,
-  // as warnings.
+  // The strict check; where it finds no error, what the daemons refuse when they load the file, as errors,
+  // and what they warn of.
   config::ValidationReport report;
   // Whether the launcher starts with the file, as far as the file decides.
   bool can_start = false;

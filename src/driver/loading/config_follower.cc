@@ -51,11 +51,25 @@ Task<std::shared_ptr<const LoadedConfig>> ConfigFollower::Next() {
     bool is_retry = retry_at_ && loop_.SteadyNow() >= *retry_at_;
     if (is_changed) changed_at_ = loop_.SteadyNow();
     if (!is_due_ && !is_retry && !is_changed) continue;
-    if (auto config = TryLoad()) co_return config;
+    bool is_only_retry = !is_due_ && !is_changed;
+    if (auto config = TryLoad(is_only_retry)) co_return config;
   }
 }
 
-std::shared_ptr<const LoadedConfig> ConfigFollower::TryLoad() {
+ConfigFollower::Faults ConfigFollower::FaultsOf(const LoadedConfig& config) {
+  Faults faults;
+  for (const auto& [name, provider] : config.providers) {
+    if (!provider->fault.empty()) faults.emplace(name, provider->fault);
+  }
+  return faults;
+}
+
+void ConfigFollower::InForce(const LoadedConfig& config) {
+  faults_ = FaultsOf(config);
+  if (!faults_.empty()) retry_at_ = loop_.SteadyNow() + kRetryBad;
+}
+
+std::shared_ptr<const LoadedConfig> ConfigFollower::TryLoad(bool is_retry) {
   bool may_be_half_written = !is_due_ && loop_.SteadyNow() < changed_at_ + kWriting;
   is_due_ = false;
   retry_at_.reset();
@@ -63,6 +77,9 @@ std::shared_ptr<const LoadedConfig> ConfigFollower::TryLoad() {
   loaded_ = Identity();
   auto config = LoadConfig(path_, secure_path_, drivers_, others_);
   if (config) {
+    bool is_news = !is_retry || !last_error_.empty() || FaultsOf(**config) != faults_;
+    InForce(**config);
+    if (!is_news) return nullptr;
     logger_.Info("The configuration was read again from {}", path_);
     for (const std::string& warning : (*config)->common.warnings) logger_.Warning("{}", warning);
     last_error_.clear();

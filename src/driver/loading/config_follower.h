@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,10 @@ class ConfigFollower {
   // are loaded again now and then, since what they refer to may have been fixed.
   Task<std::shared_ptr<const LoadedConfig>> Next();
 
+  // Call with the first configuration. While providers of the one in force cannot be used
+  // (ProviderConfig::fault), Next() returns a new one as soon as that changes.
+  void InForce(const LoadedConfig& config);
+
   // Calls `listener` with the reason of each load that failed.
   void OnLoadFailure(std::function<void(const std::string&)> listener) {
     on_load_failure_ = std::move(listener);
@@ -45,7 +50,7 @@ class ConfigFollower {
   std::vector<std::string> Paths() const;
   std::string Identity() const;
   Task<> AwaitNews();
-  std::shared_ptr<const LoadedConfig> TryLoad();
+  std::shared_ptr<const LoadedConfig> TryLoad(bool is_retry);
 
   Loop& loop_;
   std::string path_;
@@ -59,6 +64,9 @@ class ConfigFollower {
   SteadyTime changed_at_{};  // when the files were seen to differ
   std::string last_error_;   // empty: the last attempt was good
   std::optional<SteadyTime> retry_at_;
+  using Faults = std::map<ProviderName, std::string>;
+  static Faults FaultsOf(const LoadedConfig& config);
+  Faults faults_;  // of the configuration in force
   bool is_due_ = false;
   std::function<void(const std::string&)> on_load_failure_ = [](const std::string&) {};
 };

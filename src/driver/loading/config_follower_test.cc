@@ -9,6 +9,7 @@
 #include "async/deadline.h"
 #include "async/testing/virtual_time.h"
 #include "base/log/logging.h"
+#include "driver/provider.h"
 
 namespace nodepool::driver {
 namespace {
@@ -140,6 +141,47 @@ TEST_F(ConfigFollowerTest, AnAbsentFileIsBadAndItsReturnIsSeen) {
   EXPECT_EQ(Next(std::chrono::seconds(5)), nullptr);
   std::filesystem::rename(folder_ / "away", folder_ / "nodepool.yaml");
   EXPECT_TRUE(Next(std::chrono::milliseconds(50)));
+}
+
+// A driver whose clouds cannot be used while `fault` says so.
+class SickDriver : public Driver {
+ public:
+  explicit SickDriver(const std::string& fault) : fault_(fault) {}
+  std::string_view name() const override { return "sick"; }
+  const config::Schema& ProviderSchema() const override {
+    static const config::Schema anything = config::Schema::Any();
+    return anything;
+  }
+  std::shared_ptr<const ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
+                                                           config::Config&) override {
+    auto config = std::make_shared<ProviderConfig>();
+    config->name = section.name;
+    config->fault = fault_;
+    return config;
+  }
+  std::unique_ptr<Provider> CreateProvider(ProviderEnvironment,
+                                           std::shared_ptr<const ProviderConfig>) override {
+    return nullptr;
+  }
+
+ private:
+  const std::string& fault_;
+};
+
+// configuration.md 12
+TEST_F(ConfigFollowerTest, AProviderWhoseCloudCannotBeUsedIsTriedAgainUntilItCan) {
+  std::string fault = "there is no cloud nowhere";
+  drivers_.Add(std::make_unique<SickDriver>(fault));
+  Write("nodepool.yaml", "providers: [{name: p, driver: sick}]\n");
+  auto config = Next(std::chrono::seconds(2));
+  ASSERT_TRUE(config) << "it keeps nothing else from being loaded";
+  EXPECT_EQ(config->providers.at(ProviderName("p"))->fault, fault);
+  EXPECT_EQ(Next(std::chrono::minutes(5)), nullptr) << "nothing has changed";
+  fault.clear();
+  config = Next(std::chrono::seconds(11));
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->providers.at(ProviderName("p"))->fault, "");
+  EXPECT_EQ(Next(std::chrono::minutes(5)), nullptr);
 }
 
 }  // namespace

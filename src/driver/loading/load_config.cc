@@ -6,6 +6,7 @@
 
 #include "base/log/logging.h"
 #include "driver/loading/section_faults.h"
+#include "model/component.h"
 
 namespace nodepool::driver {
 
@@ -38,6 +39,50 @@ void ResetDrivers(const Registry& drivers) {
   }
 }
 
+// What is wrong with what a driver made of a section; empty: nothing.
+std::string WhyUnusable(const ProviderConfig* provider, const ProviderName& name) {
+  if (provider == nullptr || provider->name != name) return "it made nothing of the section";
+  for (const auto& [pool_name, pool] : provider->pools) {
+    for (const auto& [label_name, label] : pool->labels) {
+      if (label->key() != LabelKey{pool_name, label_name})
+        return fmt::format("label {} does not name its pool {}; add labels with PoolConfig::Offer",
+                           label_name, pool_name);
+    }
+  }
+  return "";
+}
+
+// ZooKeeper takes 1,048,575 bytes at a time; what a launcher adds to its pool's labels is far below the rest.
+constexpr std::size_t kLargestAnnouncement = 1'040'000;
+
+config::Position PlaceOfPool(const config::Value& section, const PoolName& name) {
+  const config::Value* pools = section.Find("pools");
+  if (pools == nullptr || pools->kind() != config::Value::Kind::kList) return section.position();
+  for (const config::Value& pool : pools->list()) {
+    const config::Value* found = pool.Find("name");
+    if (found != nullptr && found->is_scalar() && found->text() == name.value) return pool.position();
+  }
+  return section.position();
+}
+
+// A pool that cannot be announced would get no request.
+Expected<void> CheckAnnouncements(const config::ProviderSection& section, const LoadedConfig& loaded) {
+  auto provider = loaded.providers.find(section.name);
+  if (provider == loaded.providers.end()) return {};
+  for (const auto& [name, pool] : provider->second->pools) {
+    Component announcement;
+    announcement.kind = ComponentKind::kPool;
+    for (const auto& [label_name, label] : pool->labels) announcement.supported_labels.push_back(label_name);
+    std::size_t size = ToJson(announcement).size();
+    if (size <= kLargestAnnouncement) continue;
+    std::string message = fmt::format(
+        "pool {} of provider {} announces {} labels, in {} bytes, and ZooKeeper takes {}; use several pools",
+        name, section.name, pool->labels.size(), size, kLargestAnnouncement);
+    return std::unexpected(config::ErrorAt(PlaceOfPool(section.source, name), message));
+  }
+  return {};
+}
+
 // Reads one provider's section. The error is what is wrong with it; of a driver that fails
 // the provider is left out, with a warning.
 Expected<void> LoadSection(const config::ProviderSection& section, const Registry& drivers,
@@ -55,10 +100,11 @@ Expected<void> LoadSection(const config::ProviderSection& section, const Registr
   }
   try {
     std::shared_ptr<const ProviderConfig> provider = driver->LoadProviderConfig(section, loaded.common);
-    if (provider && provider->name == section.name) {
+    std::string fault = WhyUnusable(provider.get(), section.name);
+    if (fault.empty()) {
       loaded.providers[section.name] = std::move(provider);
     } else {
-      skip(fmt::format("its driver {} failed: it made nothing of the section", section.driver));
+      skip(fmt::format("its driver {} failed: {}", section.driver, fault));
     }
   } catch (const Error& error) {
     return std::unexpected(error);
@@ -95,19 +141,25 @@ Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path
   loaded->common = std::move(*common);
   for (const config::ProviderSection& section : loaded->common.providers) {
     Expected<void> read = LoadSection(section, drivers, *loaded);
+    if (read) read = CheckAnnouncements(section, *loaded);
     if (!read) return std::unexpected(read.error().In(path));
   }
   return loaded;
 }
 
-LoadReport LoadAll(const std::string& path, const Registry& drivers, const config::LoadOptions& options) {
+LoadReport LoadAll(const std::string& path, const Expected<config::Document>& main, const Registry& drivers,
+                   const config::LoadOptions& options) {
   ResetDrivers(drivers);
-  config::LoadResult common = config::LoadAll(path, options);
+  config::LoadResult common = config::LoadAll(path, main, options);
   LoadReport report{{std::move(common.config), {}}, std::move(common.faults)};
   if (!report.faults.empty()) return report;
   for (const config::ProviderSection& section : report.loaded.common.providers) {
     Expected<void> read = LoadSection(section, drivers, report.loaded);
-    if (read) continue;
+    if (read) {
+      Expected<void> announced = CheckAnnouncements(section, report.loaded);
+      if (!announced) report.faults.push_back(announced.error().In(path));
+      continue;
+    }
     Driver& driver = *drivers.Find(section.driver);
     for (const Error& fault : SectionFaults(driver, section, report.loaded.common, read.error())) {
       report.faults.push_back(fault.In(path));

@@ -42,6 +42,8 @@ struct LoadReport {
   LoadedConfig loaded;
   std::vector<Error> faults;
 };
-LoadReport LoadAll(const std::string& path, const Registry& drivers, const config::LoadOptions& options);
+// `main`: the file as parsed, or why it cannot be.
+LoadReport LoadAll(const std::string& path, const Expected<config::Document>& main, const Registry& drivers,
+                   const config::LoadOptions& options);
 
 }  // namespace nodepool::driver

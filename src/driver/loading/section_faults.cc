@@ -11,6 +11,8 @@ namespace {
 using config::Value;
 
 constexpr std::string_view kPools = "pools";
+// Each trial copies the configuration; of very large sections not all faults are found at once.
+constexpr int kMaxTrials = 500;
 
 Value With(const Value& map, std::string_view key, Value::List list) {
   Value::Map entries = map.map();
@@ -41,6 +43,7 @@ class SectionProbe {
 
   // Adds what is wrong with the section when it has these pools alone; true: nothing is.
   bool Try(Value::List pools, std::string_view place = "", std::string_view real_place = "") {
+    if (++trials_ > kMaxTrials) return false;
     config::ProviderSection part = section_;
     part.source = With(section_.source, kPools, std::move(pools));
     config::Config config = config_;
@@ -70,6 +73,7 @@ class SectionProbe {
   const config::ProviderSection& section_;
   const config::Config& config_;
   std::vector<Error> faults_;
+  int trials_ = 0;
 };
 
 void TryPool(SectionProbe& probe, const Value& pool, std::size_t index) {

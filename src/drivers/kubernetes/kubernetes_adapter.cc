@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
 #include "driver/cloud/metadata.h"
+#include "driver/refusal.h"
+#include "drivers/kubernetes/api/status.h"
 #include "drivers/kubernetes/machine/create_machine.h"
 #include "drivers/kubernetes/machine/delete_machine.h"
 #include "drivers/kubernetes/machine/node_access.h"
@@ -35,6 +38,16 @@ class NoReport : public MachineReport {
   const log::Logger& logger_;
 };
 
+// A quota may name what no label says that it needs, such as limits or numbers of secrets: what is short for
+// others is not known then.
+driver::Refusal RefusalOf(const Failure& failure, const driver::LabelConfig& label) {
+  std::string message = failure.message();
+  std::set<std::string> names = ExceededResources(message);
+  const Resources& need = dynamic_cast<const KubernetesLabel&>(label).need;
+  if (!std::ranges::all_of(names, [&need](const auto& name) { return need.contains(name); })) names.clear();
+  return {driver::Refusal::Kind::kQuota, std::move(message), std::move(names)};
+}
+
 }  // namespace
 
 KubernetesAdapter::KubernetesAdapter(driver::ProviderEnvironment environment,
@@ -45,8 +58,13 @@ KubernetesAdapter::KubernetesAdapter(driver::ProviderEnvironment environment,
 }
 
 Task<Instance> KubernetesAdapter::Create(MachineReport& machine, CreateParameters parameters) {
-  if (capacity_) capacity_->RequireRoom(dynamic_cast<const KubernetesLabel&>(*parameters.label));
-  return CreateMachine(cloud_, machine, std::move(parameters));
+  std::shared_ptr<const driver::LabelConfig> label = parameters.label;
+  if (capacity_) capacity_->RequireRoom(dynamic_cast<const KubernetesLabel&>(*label));
+  Task<Instance> creation = CreateMachine(cloud_, machine, std::move(parameters));
+  Outcome<Instance> created = co_await Attempt(std::move(creation));
+  if (created) co_return std::move(*created);
+  if (FailedWith(created, Verdict::kQuota)) throw RefusalOf(created.error(), *label);
+  created.error().Rethrow();
 }
 
 Task<> KubernetesAdapter::Delete(MachineReport& machine, boost::json::value external_id) {

@@ -10,6 +10,7 @@
 #include "async/testing/virtual_time.h"
 #include "driver/cloud/cloud_provider.h"
 #include "driver/records_environment.h"
+#include "driver/refusal.h"
 #include "drivers/kubernetes/kubernetes_adapter.h"
 #include "drivers/kubernetes/testing/kubernetes_imposter.h"
 #include "zk/testing/memory_zk.h"
@@ -125,6 +126,8 @@ class KubernetesTest : public ::testing::Test, protected driver::ProviderObserve
       Launch();
     } catch (const Error& error) {
       last_verdict = error.verdict();
+      auto refusal = dynamic_cast<const driver::Refusal*>(&error);
+      last_refused = refusal == nullptr ? std::set<std::string>() : refusal->resources();
       return error.message();
     }
     ADD_FAILURE() << "the launch succeeded";
@@ -161,6 +164,7 @@ class KubernetesTest : public ::testing::Test, protected driver::ProviderObserve
   Node last;
   NodeId last_id;
   Verdict last_verdict = Verdict::kFail;
+  std::set<std::string> last_refused;  // the resources that a refusal names
   std::vector<std::string> results;
   std::vector<std::string> leaks;
   std::vector<std::string> faults;  // as reported; empty: none

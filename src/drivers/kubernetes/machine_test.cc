@@ -392,7 +392,22 @@ TEST_F(KubernetesTest, AQuotaThatIsUsedUpIsWaitedFor) {
                 .message = "pods \"x\" is forbidden: Exceeded quota: compute, requested: pods=1"});
   LaunchFails();
   EXPECT_EQ(last_verdict, Verdict::kQuota);
+  EXPECT_THAT(last_refused, ElementsAre("instances"));
   EXPECT_THAT(results, ElementsAre("error.quota"));
+}
+
+// K8S-101: what a label does not say that it needs says nothing about other labels.
+TEST_F(KubernetesTest, AQuotaOfWhatNoLabelNeedsConcernsTheLabelAlone) {
+  Start();
+  imposter.Add(
+      {.method = "POST",
+       .path = "/pods",
+       .status = 403,
+       .reason = "Forbidden",
+       .message = "exceeded quota: compute, requested: limits.cpu=1,pods=1, used: limits.cpu=9,pods=9"});
+  LaunchFails();
+  EXPECT_EQ(last_verdict, Verdict::kQuota);
+  EXPECT_THAT(last_refused, IsEmpty());
 }
 
 // K8S-52

@@ -1,9 +1,13 @@
 #include "drivers/metastatic/metastatic_config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <vector>
 
+#include "base/text.h"
 #include "driver/cloud/section.h"
 #include "drivers/provider_section.h"
 
@@ -52,8 +56,8 @@ Schema MakeSchema() {
   });
 }
 
-std::shared_ptr<const MetastaticLabel> ReadLabel(const Section& section, const Section& pool,
-                                                 const config::Config& config) {
+std::shared_ptr<MetastaticLabel> ReadLabel(const Section& section, const Section& pool,
+                                           const config::Config& config) {
   auto label = std::make_shared<MetastaticLabel>();
   label->name = ReadLabelName(section, "name", config);
   label->backing_label = LabelName(section.Text("backing-label"));
@@ -76,6 +80,49 @@ std::shared_ptr<const MetastaticLabel> ReadLabel(const Section& section, const S
   label->connection.shell_type = "unknown";
   label->connection.connection_type = "unknown";
   return label;
+}
+
+// Whether an entry of a pool, one label or a static host with several, offers the label. `key` names it.
+bool Names(const config::Value& entry, std::string_view key, const LabelName& label) {
+  const config::Value* found = entry.Find(key);
+  if (found == nullptr) return false;
+  if (found->kind() == config::Value::Kind::kList) {
+    return std::ranges::any_of(found->list(), [&](const config::Value& item) {
+      return item.is_scalar() && item.text() == label.value;
+    });
+  }
+  if (!found->is_scalar()) return false;
+  std::vector<std::string> words = Split(found->text(), ' ');
+  return std::ranges::find(words, label.value) != words.end();
+}
+
+bool AnyNames(const config::Value& pool, std::string_view list, std::string_view key,
+              const LabelName& label) {
+  const config::Value* entries = pool.Find(list);
+  return entries != nullptr && entries->kind() == config::Value::Kind::kList &&
+         std::ranges::any_of(entries->list(),
+                             [&](const config::Value& entry) { return Names(entry, key, label); });
+}
+
+// Whether a pool of any provider in the file offers the label.
+bool IsOffered(const config::Config& config, const LabelName& label) {
+  for (const config::ProviderSection& provider : config.providers) {
+    const config::Value* pools = provider.source.Find("pools");
+    if (pools == nullptr || pools->kind() != config::Value::Kind::kList) continue;
+    for (const config::Value& pool : pools->list()) {
+      if (AnyNames(pool, "labels", "name", label) || AnyNames(pool, "nodes", "labels", label)) return true;
+    }
+  }
+  return false;
+}
+
+// Another launcher may offer it.
+void WarnUnlessOffered(const Section& section, const LabelName& backing_label, config::Config& config) {
+  if (IsOffered(config, backing_label)) return;
+  std::string message = fmt::format(
+      "no pool of this file offers label {}: requests for {} fail unless another launcher has one",
+      backing_label, section.Text("name"));
+  config.warnings.push_back(section.Fail("backing-label", message).In(config.path).message());
 }
 
 // The settings that must be equal in all labels of one backing label.
@@ -109,7 +156,7 @@ const Schema& MetastaticSchema() {
 }
 
 std::shared_ptr<const MetastaticConfig> LoadMetastaticConfig(const config::ProviderSection& section,
-                                                             const config::Config& config) {
+                                                             config::Config& config) {
   auto result = std::make_shared<MetastaticConfig>();
   Section provider = OpenProvider(section, MetastaticSchema());
   ReadProvider(section, provider, *result);
@@ -119,13 +166,14 @@ std::shared_ptr<const MetastaticConfig> LoadMetastaticConfig(const config::Provi
     auto pool = std::make_shared<driver::PoolConfig>();
     ReadPool(pool_section, provider, *pool);
     for (const Section& label_section : pool_section.Sections("labels")) {
-      std::shared_ptr<const MetastaticLabel> label = ReadLabel(label_section, pool_section, config);
+      std::shared_ptr<MetastaticLabel> label = ReadLabel(label_section, pool_section, config);
       auto [other, is_first] = by_backing_label.emplace(label->backing_label, label);
       if (!is_first && SlotSettings(*label) != SlotSettings(*other->second)) {
         throw label_section.Fail("backing-label",
                                  "Multiple label definitions for the same backing label must be identical");
       }
-      pool->labels[label->name] = label;
+      WarnUnlessOffered(label_section, label->backing_label, config);
+      pool->Offer(std::move(label));
     }
     result->pools[pool->name] = std::move(pool);
   }

@@ -34,8 +34,9 @@ struct MetastaticConfig : driver::ProviderConfig {
 
 const config::Schema& MetastaticSchema();
 
-// Throws Error(kInvalid) with line and column.
+// Throws Error(kInvalid) with line and column. A backing label that no pool in `config` offers is a warning
+// of it.
 std::shared_ptr<const MetastaticConfig> LoadMetastaticConfig(const config::ProviderSection& section,
-                                                             const config::Config& config);
+                                                             config::Config& config);
 
 }  // namespace nodepool::drivers

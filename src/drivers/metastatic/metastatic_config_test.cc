@@ -118,5 +118,25 @@ TEST(BackingNodeTest, WhenItIsReleased) {
   EXPECT_EQ(ReleaseTime(node, &label, FromSeconds(1100)), FromSeconds(1100));
 }
 
+// drivers.md 8.1
+TEST(MetastaticConfigTest, ABackingLabelThatNoPoolOffersIsAWarning) {
+  config::Config config;
+  config.path = "nodepool.yaml";
+  for (const char* name : {"a", "b", "c"}) config.labels[LabelName(name)].name = LabelName(name);
+  for (const char* text :
+       {"pools: [{name: m, labels: [{name: x}]}]", "pools: [{name: m, nodes: [{labels: 'w y'}]}]",
+        "pools: [{name: m, nodes: [{labels: [z]}]}]", "pools: 3"}) {
+    config.providers.push_back({ProviderName("other"), "any", *config::ParseYaml(text)});
+  }
+  std::string text =
+      "name: p\npools:\n- name: main\n  labels: [{name: a, backing-label: x}, {name: b, backing-label: y},\n"
+      "   {name: c, backing-label: z}, {name: a, backing-label: nothing}]";
+  config::ProviderSection section{ProviderName("p"), "metastatic", *config::ParseYaml(text)};
+  LoadMetastaticConfig(section, config);
+  EXPECT_THAT(config.warnings,
+              testing::ElementsAre(testing::AllOf(testing::StartsWith("nodepool.yaml: line 5, column "),
+                                                  HasSubstr("no pool of this file offers label nothing"))));
+}
+
 }  // namespace
 }  // namespace nodepool::drivers

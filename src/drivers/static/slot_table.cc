@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "drivers/static/static_config.h"
-
 namespace nodepool::drivers {
 
 namespace {
@@ -14,12 +12,6 @@ bool OccupiesSlot(const Node& record) {
 }
 
 }  // namespace
-
-std::string HostIdentity::ToString() const { return username + "@" + name + ":" + std::to_string(port); }
-
-HostIdentity IdentityOf(const StaticNode& node) {
-  return {node.name, node.connection.username.value_or(""), node.connection.connection_port};
-}
 
 HostIdentity IdentityOf(const Node& record) {
   int port = static_cast<int>(record.connection_port.integer().value_or(0));

@@ -1,29 +1,16 @@
 #pragma once
 
-#include <compare>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
+#include "drivers/static/static_config.h"
 #include "model/node.h"
 #include "store/records.h"
 
 namespace nodepool::drivers {
 
-struct StaticNode;
-
-// Identifies a configured host; the same machine with another user is another host (drivers.md 7.2).
-struct HostIdentity {
-  std::string name;
-  std::string username;
-  int port = 22;
-  auto operator<=>(const HostIdentity&) const = default;
-
-  std::string ToString() const;  // "user@name:port"
-};
-
-HostIdentity IdentityOf(const StaticNode& node);
 HostIdentity IdentityOf(const Node& record);
 
 // Which node is registered for which slot of a host.

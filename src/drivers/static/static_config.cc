@@ -1,6 +1,9 @@
 #include "drivers/static/static_config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 
 #include "base/this_host.h"
 #include "config/schema/section.h"
@@ -86,8 +89,20 @@ StaticNode ReadNode(const Section& section, const config::Config& config) {
   return node;
 }
 
+// The hosts of a provider so far, with their lines.
+using HostLines = std::map<HostIdentity, int>;
+
+// The later entry of a host is not used (drivers.md 7.2).
+void NoteHost(const Section& section, const StaticNode& node, HostLines& known, config::Config& config) {
+  auto [first, is_new] = known.try_emplace(IdentityOf(node), section.value().position().line);
+  if (is_new) return;
+  std::string message = fmt::format("host {} is listed again and not used: line {} has it",
+                                    first->first.ToString(), first->second);
+  config.warnings.push_back(section.Fail("name", message).In(config.path).message());
+}
+
 std::shared_ptr<const StaticPool> ReadStaticPool(const Section& section, const Section& provider,
-                                                 const config::Config& config) {
+                                                 HostLines& known, config::Config& config) {
   auto pool = std::make_shared<StaticPool>();
   ReadPool(section, provider, *pool);
   for (const Section& node_section : section.Sections("nodes")) {
@@ -97,8 +112,9 @@ std::shared_ptr<const StaticPool> ReadStaticPool(const Section& section, const S
       label->name = name;
       label->connection = node.connection;
       label->host_key_checking = node.host_key_checking;
-      pool->labels.try_emplace(name, std::move(label));
+      if (!pool->labels.contains(name)) pool->Offer(std::move(label));
     }
+    NoteHost(node_section, node, known, config);
     pool->nodes.push_back(std::move(node));
   }
   return pool;
@@ -106,18 +122,25 @@ std::shared_ptr<const StaticPool> ReadStaticPool(const Section& section, const S
 
 }  // namespace
 
+std::string HostIdentity::ToString() const { return username + "@" + name + ":" + std::to_string(port); }
+
+HostIdentity IdentityOf(const StaticNode& node) {
+  return {node.name, node.connection.username.value_or(""), node.connection.connection_port};
+}
+
 const Schema& StaticSchema() {
   static const Schema schema = MakeSchema();
   return schema;
 }
 
 std::shared_ptr<const StaticConfig> LoadStaticConfig(const config::ProviderSection& section,
-                                                     const config::Config& config) {
+                                                     config::Config& config) {
   auto result = std::make_shared<StaticConfig>();
   Section provider = OpenProvider(section, StaticSchema());
   ReadProvider(section, provider, *result);
+  HostLines known;
   for (const Section& pool_section : provider.Sections("pools")) {
-    std::shared_ptr<const StaticPool> pool = ReadStaticPool(pool_section, provider, config);
+    std::shared_ptr<const StaticPool> pool = ReadStaticPool(pool_section, provider, known, config);
     auto is_here = [](const StaticNode& node) { return IsThisHost(node.name); };
     if (std::ranges::any_of(pool->nodes, is_here)) result->reaches_this_host = true;
     result->pools[pool->name] = pool;

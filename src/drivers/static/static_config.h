@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,18 @@ struct StaticNode {
   int max_parallel_jobs = 1;           // slots
 };
 
+// Identifies a configured host; the same machine with another user is another host (drivers.md 7.2).
+struct HostIdentity {
+  std::string name;
+  std::string username;
+  int port = 22;
+  auto operator<=>(const HostIdentity&) const = default;
+
+  std::string ToString() const;  // "user@name:port"
+};
+
+HostIdentity IdentityOf(const StaticNode& node);
+
 struct StaticPool : driver::PoolConfig {
   std::vector<StaticNode> nodes;  // in file order
 };
@@ -32,8 +45,8 @@ struct StaticConfig : driver::ProviderConfig {};
 
 const config::Schema& StaticSchema();
 
-// Throws Error(kInvalid) with line and column.
+// Throws Error(kInvalid) with line and column. A host that is listed twice is a warning of `config`.
 std::shared_ptr<const StaticConfig> LoadStaticConfig(const config::ProviderSection& section,
-                                                     const config::Config& config);
+                                                     config::Config& config);
 
 }  // namespace nodepool::drivers

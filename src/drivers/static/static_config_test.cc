@@ -19,7 +19,8 @@ config::Config WithLabels(std::initializer_list<const char*> names) {
 
 std::shared_ptr<const StaticConfig> LoadStatic(const std::string& text) {
   config::ProviderSection section{ProviderName("p"), "static", *config::ParseYaml(text)};
-  return LoadStaticConfig(section, WithLabels({"a", "b"}));
+  config::Config config = WithLabels({"a", "b"});
+  return LoadStaticConfig(section, config);
 }
 
 std::string ErrorOf(const std::string& text) {

@@ -50,10 +50,7 @@ StaticProvider::StaticProvider(driver::ProviderEnvironment environment,
     for (const StaticNode& node : static_pool.nodes) {
       auto host = std::make_unique<StaticHost>(environment_, *config_, static_pool, node, contact_, records_);
       HostIdentity identity = host->identity();
-      if (!hosts_.emplace(identity, std::move(host)).second) {
-        logger_.Error("Provider {} lists static node {} twice; only the first entry is used", config_->name,
-                      identity.ToString());
-      }
+      hosts_.emplace(std::move(identity), std::move(host));  // of two entries the first is used
     }
   }
 }

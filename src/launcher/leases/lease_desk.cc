@@ -142,16 +142,22 @@ Task<> LeaseDesk::Wait(LeaseId id) {
   while (IsWaiting(context_.leases.Find(id))) co_await waiting_[id].Wait();
 }
 
+// A renewal by another process or request meanwhile counts: many at once would only keep each other from
+// writing. It is told by a change of the time, whose order clocks may spoil.
 Task<bool> LeaseDesk::Renew(LeaseId id) {
-  auto renew = [now = context_.loop.Now()](Lease& lease) {
+  std::optional<Lease> before;
+  bool is_renewed = false;
+  auto renew = [now = context_.loop.Now(), &before, &is_renewed](Lease& lease) {
+    if (!before) before = lease;
     bool may_renew = lease.state == LeaseState::kWaiting || lease.state == LeaseState::kHeld;
-    if (!may_renew) return Change::kSkip;
+    is_renewed = may_renew && lease.renewed_time != before->renewed_time;
+    if (!may_renew || is_renewed) return Change::kSkip;
     lease.renewed_time = now;
     return Change::kWrite;
   };
-  bool is_done = co_await context_.store.leases.Update(id, renew);
-  if (is_done) co_await context_.leases.CatchUp();
-  co_return is_done;
+  bool is_written = co_await context_.store.leases.Update(id, renew);
+  if (is_written || is_renewed) co_await context_.leases.CatchUp();
+  co_return is_written || is_renewed;
 }
 
 Task<bool> LeaseDesk::End(LeaseId id) {

@@ -212,7 +212,7 @@ TEST_F(LeaseKeeperTest, TheRequestOfALeaseIsFoundAgain) {
   EXPECT_TRUE(AwaitLease(id, LeaseState::kHeld, seconds(10)));
 }
 
-// REQ-28: the keeper sees the lease between the web server's two writes.
+// REQ-31: the keeper sees the lease between the web server's two writes.
 TEST_F(LeaseKeeperTest, NodesAreHandedOverWithoutDelay) {
   StartLauncher();
   HeldLease();
@@ -223,7 +223,7 @@ TEST_F(LeaseKeeperTest, NodesAreHandedOverWithoutDelay) {
   }
 }
 
-// REQ-28
+// REQ-31
 TEST_F(LeaseKeeperTest, ALeaseEndsWhileItsRequestIsMissing) {
   StartLauncher();
   End(HeldLease());
@@ -287,7 +287,7 @@ TEST_F(LeaseKeeperTest, ANodeThatAnotherProcessLocksMakesTheLeaseFail) {
   time_.Run(lock->Unlock());
 }
 
-// REQ-28
+// REQ-31
 TEST_F(LeaseKeeperTest, ALeaseEndsWhileItsNodeIsLockedByAnotherProcess) {
   StartLauncher();
   NodeId free = AddNode(NodeState::kReady, [](Node& node) { node.external_id = "i-7"; });
@@ -303,7 +303,7 @@ TEST_F(LeaseKeeperTest, ALeaseEndsWhileItsNodeIsLockedByAnotherProcess) {
   EXPECT_TRUE(AwaitClean());
 }
 
-// REQ-28
+// REQ-31
 TEST_F(LeaseKeeperTest, NodesAreHandedOverSoonAfterTheyAreUnlocked) {
   StartLauncher();
   NodeId free = AddNode(NodeState::kReady, [](Node& node) { node.external_id = "i-7"; });
@@ -315,7 +315,7 @@ TEST_F(LeaseKeeperTest, NodesAreHandedOverSoonAfterTheyAreUnlocked) {
   EXPECT_TRUE(AwaitLease(id, LeaseState::kHeld, seconds(1)));
 }
 
-// REQ-27
+// REQ-30
 TEST_F(LeaseKeeperTest, AFailedLeaseEndsSoon) {
   StartLauncher();
   LeaseId id = Lend({"unknown"}, 86'400);

@@ -45,8 +45,11 @@ HttpServer::HttpServer(Loop& loop, Handler handler, HttpLimits limits,
                    [this](std::uint64_t more) {
                      logger_.Warning("{} more connections with TLS were refused in the last minute", more);
                    }),
-      seats_({limits.connections, limits.proven_connections, limits.unsent_bytes}),
-      stream_seats_({limits.streams, limits.proven_streams, 0, false}),
+      seats_({.strangers = limits.connections,
+              .proven = limits.proven_connections,
+              .held_bytes = limits.unsent_bytes,
+              .fair_share = limits.connections / 10}),
+      stream_seats_({.strangers = limits.streams, .proven = limits.proven_streams, .replaces_own = false}),
       tasks_(loop, logger_) {}
 
 HttpServer::~HttpServer() = default;

@@ -4,8 +4,8 @@
 
 namespace nodepool::net {
 
-// What a client can choose its addresses from: of an IPv6 address the first 64 bits, else all of it. Limits for
-// a client count by it.
+// What a client can choose its addresses from: of an IPv6 address the first 64 bits, else all of it. Limits
+// for a client count by it.
 std::string NetworkOf(const std::string& address);
 
 }  // namespace nodepool::net

@@ -19,8 +19,8 @@ struct Manner {
   bool knows_chunks = true;  // false for HTTP/1.0
 };
 
-// What came of waiting for a connection's next request: a request, or the answer to what is none, or nothing: the
-// connection is to be closed.
+// What came of waiting for a connection's next request: a request, or the answer to what is none, or nothing:
+// the connection is to be closed.
 struct Received {
   std::optional<HttpRequest> request;
   std::optional<HttpResponse> refusal;

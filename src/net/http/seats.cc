@@ -1,5 +1,6 @@
 #include "net/http/seats.h"
 
+#include <algorithm>
 #include <chrono>
 #include <tuple>
 #include <utility>
@@ -11,15 +12,18 @@ constexpr Duration kDeaf = std::chrono::seconds(1);
 
 bool IsStranger(const Seat& seat) { return seat.proven_as.empty(); }
 
-bool GoesBefore(const Seat& one, const Seat& other) {
-  auto rank = [](const Seat& seat) { return std::tuple(seat.party->seats, seat.awaits_peer); };
+}  // namespace
+
+// A network with two seats must not lose one to a stranger who has a network for each of his.
+bool Seats::GoesBefore(const Seat& one, const Seat& other) const {
+  auto rank = [this](const Seat& seat) {
+    return std::tuple(std::max(seat.party->seats, limits_.fair_share), seat.awaits_peer);
+  };
   return rank(one) != rank(other) ? rank(one) > rank(other) : one.since < other.since;
 }
 
-}  // namespace
-
 template <class May>
-Seat* Seats::First(May may) {
+Seat* Seats::First(May may) const {
   Seat* first = nullptr;
   for (Seat* seat : seats_) {
     if (!may(*seat)) continue;
@@ -93,9 +97,8 @@ bool Seats::Hold(Seat& seat, std::size_t bytes, SteadyTime now) {
   if (bytes > limits_.held_bytes || seat.party == nullptr) return false;
   SteadyTime latest = IsStranger(seat) ? now - kDeaf : now;
   while (held_bytes_ + bytes > limits_.held_bytes) {
-    Seat* first = First([&](const Seat& each) {
-      return IsStranger(each) && each.held_bytes > 0 && each.since <= latest;
-    });
+    Seat* first = First(
+        [&](const Seat& each) { return IsStranger(each) && each.held_bytes > 0 && each.since <= latest; });
     if (first == nullptr) return false;
     SendAway(*first);
   }

@@ -17,19 +17,19 @@ struct Seat {
     std::size_t seats = 0;
   };
 
-  std::string network;       // of the peer (peer_network.h)
-  std::string proven_as;     // who the peer has proved to be; empty: a stranger
-  SteadyTime since{};        // when the peer last came, sent a request or took bytes
-  bool awaits_peer = true;   // the next step is the peer's
-  std::size_t held_bytes{};  // of a large answer that the peer has not taken
+  std::string network;                    // of the peer (peer_network.h)
+  std::string proven_as;                  // who the peer has proved to be; empty: a stranger
+  SteadyTime since{};                     // when the peer last came, sent a request or took bytes
+  bool awaits_peer = true;                // the next step is the peer's
+  std::size_t held_bytes{};               // of a large answer that the peer has not taken
   std::function<void()> leave = nullptr;  // ends the connection; set by its owner
   Party* party = nullptr;                 // of Seats
 };
 
 // Who has the places for connections, and who loses his when all are taken (http.md 2.1). Strangers are told
 // apart by network, the others by the name that they have proved; places of the others are beside those of
-// strangers, and no stranger takes one away. The party with the most seats gives way, in it those whom we wait
-// for, of these the one that has done nothing for the longest time.
+// strangers, and no stranger takes one away. The party with the most seats gives way, where it has more than
+// a fair share; in it those whom we wait for, of these the one that has done nothing for the longest time.
 class Seats {
  public:
   using Ptr = std::shared_ptr<Seat>;
@@ -38,7 +38,9 @@ class Seats {
     std::size_t strangers = 0;
     std::size_t proven = 0;
     std::size_t held_bytes = 0;  // of all
-    // Whether a newcomer may take the place of one of its own party; else it is refused where no other party has more.
+    std::size_t fair_share = 0;  // parties with so many seats or fewer count as equally large
+    // Whether a newcomer may take the place of one of its own party; else it is refused where no other party
+    // has more.
     bool replaces_own = true;
   };
 
@@ -54,9 +56,9 @@ class Seats {
   // stranger again.
   void Prove(Seat& seat, const std::string& name);
 
-  // Whether so many bytes may be kept until the peer has taken them. They are kept from now on until Release().
-  // Strangers that have taken nothing for a second lose their places for it; for one who is no stranger also
-  // those that have taken something since.
+  // Whether so many bytes may be kept until the peer has taken them. They are kept from now on until
+  // Release(). Strangers that have taken nothing for a second lose their places for it; for one who is no
+  // stranger also those that have taken something since.
   bool Hold(Seat& seat, std::size_t bytes, SteadyTime now);
   void Release(Seat& seat);
 
@@ -73,7 +75,8 @@ class Seats {
   void SendAway(Seat& seat);
   // Who leaves first of those that may.
   template <class May>
-  Seat* First(May may);
+  Seat* First(May may) const;
+  bool GoesBefore(const Seat& one, const Seat& other) const;
 
   const Limits limits_;
   std::list<Seat*> seats_;

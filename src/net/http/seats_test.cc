@@ -60,6 +60,16 @@ TEST_F(SeatsTest, ANetworkWithManySeatsGivesWay) {
   EXPECT_NE(old.party, nullptr);
 }
 
+// HTTP-1
+TEST_F(SeatsTest, AFairShareIsNoReasonToGiveWay) {
+  Seats seats({.strangers = 4, .proven = 1, .fair_share = 2});
+  for (const char* name : {"a", "b"}) Enter(seats, name, name);
+  for (const char* name : {"client 1", "client 2"}) Enter(seats, name, "client");
+  for (const char* name : {"c", "d"}) Enter(seats, name, name);
+  EXPECT_THAT(gone_, ElementsAre("a", "b")) << "a network for each, and nothing done for longer";
+  taken_.clear();
+}
+
 // HTTP-2
 TEST_F(SeatsTest, WhoHasProvedWhoHeIsKeepsHisSeatBesideStrangers) {
   Seat& client = Enter(seats_, "client", "flood");

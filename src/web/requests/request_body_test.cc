@@ -64,7 +64,7 @@ TEST(RequestBodyTest, AnythingElseIsRefusedByName) {
   EXPECT_EQ(ReadOrderBody(request).error().verdict(), Verdict::kConflict);
 }
 
-// REQ-27
+// REQ-30
 TEST(RequestBodyTest, LabelsAreOnlySoLong) {
   auto fault = [](std::size_t length, int count) {
     return FaultOf(fmt::format(R"({{"labels": {{"{}": {}}}}})", std::string(length, 'a'), count));

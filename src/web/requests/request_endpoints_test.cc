@@ -329,7 +329,7 @@ TEST_F(RequestsSiteTest, NodesThatAreBeingHeldCount) {
   EXPECT_THAT(statuses, AllOf(::testing::SizeIs(::testing::Gt(5u)), ::testing::Each(409)));
 }
 
-// REQ-27
+// REQ-30
 TEST_F(RequestsSiteTest, ATokenHasSoManyLeases) {
   Lease lease;
   lease.state = LeaseState::kFailed;

@@ -67,8 +67,9 @@ struct Remedies {
 [[noreturn]] void ThrowWithoutAnswer(std::string_view call, const Remedies& remedies, const Failure& failure);
 
 // Calls one cloud's services under one account. Signs the calls; bounds how many are under way; backs off
-// from a service that asks for it (429, 503, Retry-After), and calls it at a lower rate for a while; renews
-// the signature once when a service does not accept it; repeats what may be repeated after a network fault.
+// from a service that asks for it (429, 503, a refusal with Retry-After), and calls it at a lower rate for a
+// while; renews the signature once when a service does not accept it; repeats what may be repeated after a
+// network fault.
 class ApiClient {
  public:
   struct Options {

@@ -56,7 +56,8 @@ Fault ReadFault(int status, std::string_view body);
 // `call` names the call: "POST compute /servers".
 ApiError MakeApiError(std::string_view call, int status, Fault fault);
 
-// The verdict for a status if the body does not say more.
+// The verdict for a status if the body does not say more. kRetry where the service is down (5xx) or does not
+// accept our credentials, which somebody replaces (401, 407): that says nothing about the call.
 Verdict VerdictOfStatus(int status);
 
 // The message in the body of a refusal, as one line: from JSON the messages ("message" at the root and one

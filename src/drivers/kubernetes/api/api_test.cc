@@ -41,8 +41,11 @@ TEST(StatusTest, IsReadByCodeAndReason) {
   EXPECT_EQ(FaultOfStatus(500, "InternalError", "no").verdict, Verdict::kRetry);
   EXPECT_EQ(FaultOfStatus(429, "TooManyRequests", "no").verdict, Verdict::kRateLimited);
   fault = FaultOfStatus(403, "Forbidden", "is being terminated", "NamespaceTerminating");
-  EXPECT_EQ(fault.verdict, Verdict::kRetry);
+  EXPECT_EQ(fault.verdict, Verdict::kFail) << "it is not about the cluster";
   EXPECT_EQ(fault.code, "NamespaceTerminating");
+  EXPECT_EQ(FaultOfStatus(500, "", "etcdserver: leader changed").verdict, Verdict::kRetry);
+  for (int status : {502, 503, 504})
+    EXPECT_EQ(ReadStatus(status, "<html>").verdict, Verdict::kRetry) << status;
   EXPECT_EQ(ReadStatus(502, "<html>bad gateway</html>").text, "bad gateway");
 }
 
@@ -52,6 +55,17 @@ TEST(StatusTest, QuotaIsReadFromTheText) {
   EXPECT_EQ(FaultOfStatus(403, "Forbidden", "user ci cannot create more than 2 project(s).").verdict,
             Verdict::kQuota);
   EXPECT_FALSE(MentionsQuota("cannot create more than that"));
+  EXPECT_THAT(ExceededResources("pods \"x\" is forbidden: exceeded quota: gpus, requested: "
+                                "requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=4, limited: "
+                                "requests.nvidia.com/gpu=4"),
+              ElementsAre("nvidia.com/gpu"));
+  EXPECT_THAT(
+      ExceededResources("Exceeded quota: all, requested: limits.cpu=2,pods=1,requests.memory=1Gi, used: "
+                        "cpu=9, limited: cpu=9"),
+      ElementsAre("instances", "limits.cpu", "ram"));
+  EXPECT_THAT(ExceededResources("you cannot create more than 2 project(s)."), ElementsAre("instances"));
+  for (const char* text : {"exceeded quota", "exceeded quota: x, requested: ", "requested: pods", ""})
+    EXPECT_THAT(ExceededResources(text), ::testing::IsEmpty()) << text;
 }
 
 TEST(PathTest, CollectionOf) {

@@ -36,8 +36,8 @@ class LineQueue {
 
   LineLimits limits_;
   std::deque<std::string> lines_;
-  std::string begun_;         // a line whose end has not arrived
-  std::size_t waiting_ = 0;   // of lines_ and begun_
+  std::string begun_;        // a line whose end has not arrived
+  std::size_t waiting_ = 0;  // of lines_ and begun_
   bool is_closed_ = false;
   std::optional<Failure> failure_;
   Event changed_{"a line of the cluster's answer"};

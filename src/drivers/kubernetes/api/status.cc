@@ -4,6 +4,7 @@
 
 #include "base/json_fields.h"
 #include "base/text.h"
+#include "drivers/kubernetes/config/amounts.h"
 
 namespace nodepool::drivers::kubernetes {
 
@@ -13,6 +14,14 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::string_view kTerminating = "NamespaceTerminating";
+
+constexpr std::string_view kExceeded = "exceeded quota";
+
+// Of OpenShift: "user ci cannot create more than 2 project(s)."
+bool IsProjectLimit(const std::string& lower) {
+  return lower.find("cannot create more than") != std::string::npos &&
+         lower.find("project") != std::string::npos;
+}
 
 bool HasCause(const json::object& status, std::string_view reason) {
   const json::object* details = ObjectIn(status, "details");
@@ -26,8 +35,8 @@ bool HasCause(const json::object& status, std::string_view reason) {
 
 Verdict VerdictOfStatus(int status, const api::Fault& fault) {
   if (MentionsQuota(fault.text)) return Verdict::kQuota;
-  // Operators and rotated credentials mend it without a change of ours.
-  if (status == 401 || fault.code == kTerminating) return Verdict::kRetry;
+  // Of this namespace alone: another attempt has another one.
+  if (fault.code == kTerminating) return Verdict::kFail;
   return api::VerdictOfStatus(status);
 }
 
@@ -35,10 +44,24 @@ Verdict VerdictOfStatus(int status, const api::Fault& fault) {
 
 bool MentionsQuota(std::string_view text) {
   std::string lower = Lower(text);
-  if (lower.find("exceeded quota") != std::string::npos) return true;
-  // OpenShift's limit of projects: "user ci cannot create more than 2 project(s)."
-  return lower.find("cannot create more than") != std::string::npos &&
-         lower.find("project") != std::string::npos;
+  return lower.find(kExceeded) != std::string::npos || IsProjectLimit(lower);
+}
+
+// "exceeded quota: gpus, requested: requests.nvidia.com/gpu=1,pods=1, used: ..., limited: ...": what is not
+// exceeded is not among them.
+std::set<std::string> ExceededResources(std::string_view text) {
+  std::string lower = Lower(text);
+  if (IsProjectLimit(lower)) return {resource::kInstances};
+  constexpr std::string_view kRequested = "requested: ";
+  std::size_t begin = lower.find(kRequested, lower.find(kExceeded));
+  if (begin == std::string::npos) return {};
+  begin += kRequested.size();
+  std::set<std::string> names;
+  for (const std::string& part : Split(lower.substr(begin, lower.find(", ", begin) - begin), ',')) {
+    std::size_t equals = part.find('=');
+    if (equals != std::string::npos) names.insert(NameInRecords(part.substr(0, equals)));
+  }
+  return names;
 }
 
 api::Fault ReadStatus(int status, std::string_view body) {

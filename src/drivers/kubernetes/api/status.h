@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "driver/cloud/api/api_error.h"
@@ -12,6 +14,9 @@ driver::cloud::api::Fault ReadStatus(int status, std::string_view body);
 
 // Whether an error's text is the cluster's way to say that a quota is used up (driver-kubernetes.md 10).
 bool MentionsQuota(std::string_view text);
+
+// The resources, by their names in records, that such a text says are used up; empty: it names none.
+std::set<std::string> ExceededResources(std::string_view text);
 
 // The reason in a Failure that an API server caused; empty: another failure, or one without a reason.
 std::string ReasonOf(const Failure& failure);

@@ -47,6 +47,8 @@ Resources AmountsOf(const json::object& quantities) {
   return amounts;
 }
 
+std::string NameInRecords(std::string_view key) { return NameAndUnit(key).first; }
+
 Resources RequestsOf(const json::object& spec) {
   Resources sum;
   if (const json::array* containers = ArrayIn(spec, "containers")) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <string>
+#include <string_view>
 
 #include "model/resources.h"
 
@@ -11,6 +13,9 @@ namespace nodepool::drivers::kubernetes {
 // (driver-kubernetes.md 14.1). A quota's `requests.cpu` is its `cpu`; the smaller one counts. What is no
 // quantity is left out.
 Resources AmountsOf(const boost::json::object& quantities);
+
+// The name in records of a resource that Kubernetes calls `key`: "cores" of "cpu" and "requests.cpu".
+std::string NameInRecords(std::string_view key);
 
 // What the scheduler counts for a pod with this spec: the requests of its containers together, or those of an
 // init container where they are more, and the overhead. Without the pod itself: `instances` is absent.

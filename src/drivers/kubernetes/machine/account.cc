@@ -128,7 +128,7 @@ Task<NodeToken> RequestToken(Cloud& cloud, std::string name_space) {
   const json::object* status = ObjectIn(answer, "status");
   NodeToken token;
   if (status != nullptr) token.token = TextIn(*status, "token");
-  if (token.token.empty()) throw Error(Verdict::kRetry, fmt::format("{} was answered without a token", path));
+  if (token.token.empty()) throw Error(Verdict::kFail, fmt::format("{} was answered without a token", path));
   if (std::optional<WallTime> end = ParseIso8601(TextIn(*status, "expirationTimestamp")))
     token.life = TokenLife{begin, *end};
   token.ca_base64 = co_await Authorities(cloud, std::move(name_space));

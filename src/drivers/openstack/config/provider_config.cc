@@ -14,10 +14,11 @@ std::shared_ptr<const OpenstackProviderConfig> LoadOpenstackConfig(const config:
     result->cloud_config =
         ResolveCloud(files, provider.OptionalText("cloud"), provider.OptionalText("region-name"));
   } catch (const Error& error) {
-    throw provider.Fail("cloud", error.message());
+    result->fault = provider.Fail("cloud", error.message()).In(config.path).message();
+    result->cloud_config.image_format.clear();  // not known, so that no build is made for it
   }
   ReadOpenstackConfig(section, result->cloud_config.image_format, config, *result);
-  result->fingerprint += "\n" + result->cloud_config.fingerprint;
+  result->fingerprint += "\n" + result->cloud_config.fingerprint + result->fault;
   return result;
 }
 

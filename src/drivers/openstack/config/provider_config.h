@@ -12,7 +12,8 @@ struct OpenstackProviderConfig : OpenstackConfig {
   CloudConfig cloud_config;
 };
 
-// Error(kInvalid) names the line and column, or the cloud.
+// Error(kInvalid) names line and column. A cloud that cannot be used, such as one that no file describes, is
+// the configuration's `fault`.
 std::shared_ptr<const OpenstackProviderConfig> LoadOpenstackConfig(const config::ProviderSection& section,
                                                                    config::Config& config,
                                                                    const CloudFiles& files);
