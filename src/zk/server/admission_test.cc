@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kSecret = "a secret of this test";
+constexpr const char* kClientSecret = "a secret of this test";
 
 class AdmissionTest : public ::testing::Test, protected RealTime {
  protected:
@@ -26,7 +26,7 @@ class AdmissionTest : public ::testing::Test, protected RealTime {
     ServerOptions options;
     options.port = 0;
     options.own_password = own_password_;
-    options.client_secret = kSecret;
+    options.client_secret = kClientSecret;
     options.connections = 2;
     server_.emplace(loop, disk_, options);
     Await(server_->Start());
@@ -58,7 +58,7 @@ class AdmissionTest : public ::testing::Test, protected RealTime {
   std::string Monitored(const std::string& name) {
     server_->SetClientSecret("");
     std::string all = AnswerTo("mntr");
-    server_->SetClientSecret(kSecret);
+    server_->SetClientSecret(kClientSecret);
     std::size_t begin = all.find(name + "\t");
     return all.substr(begin, all.find('\n', begin) - begin);
   }
@@ -69,7 +69,7 @@ class AdmissionTest : public ::testing::Test, protected RealTime {
 };
 
 TEST_F(AdmissionTest, WhoKnowsTheSecretIsServed) {
-  TestClient client(*this, With(kSecret));
+  TestClient client(*this, With(kClientSecret));
   EXPECT_TRUE(Await(client->Create("/a", "data", CreateMode::kPersistent)));
   EXPECT_EQ(Await(client->Get("/a"))->data, "data");
 }
@@ -129,7 +129,7 @@ TEST_F(AdmissionTest, StrangersHaveNoSession) {
     socket.connect({boost::asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(server_->port())});
     boost::asio::write(socket, boost::asio::buffer(FramesOf({AskForSession})));
   }
-  TestClient client(*this, With(kSecret));
+  TestClient client(*this, With(kClientSecret));
   EXPECT_TRUE(Await(client->Create("/a", "", CreateMode::kPersistent)));
 }
 
@@ -140,11 +140,11 @@ TEST_F(AdmissionTest, WordsReportNothingToStrangers) {
 }
 
 TEST_F(AdmissionTest, ASessionContinuesWithTheSecretAlone) {
-  TestClient client(*this, With(kSecret));
+  TestClient client(*this, With(kClientSecret));
   ASSERT_TRUE(Await(client->Create("/mine", "", CreateMode::kEphemeral)));
   std::int64_t session = client->session().id;
   server_->SetClientSecret("another one");
-  server_->SetClientSecret(kSecret);
+  server_->SetClientSecret(kClientSecret);
   ASSERT_TRUE(client.WaitFor(SessionState::kSuspended));
   ASSERT_TRUE(client.WaitFor(SessionState::kConnected));
   EXPECT_TRUE(Await(client->Exists("/mine")));
@@ -160,7 +160,7 @@ TEST_F(AdmissionTest, WhatIsShownIsReadAtEachConnection) {
   };
   TestClient client(*this, options);
   EXPECT_THAT(ErrorOf(client->Exists("/a")).message(), HasSubstr("not authorized"));
-  known = kSecret;
+  known = kClientSecret;
   ASSERT_TRUE(Until([&] { return std::ranges::count(client.states, SessionState::kConnected) == 2; }));
   EXPECT_TRUE(Await(client->Create("/a", "", CreateMode::kPersistent)));
 }
@@ -168,10 +168,10 @@ TEST_F(AdmissionTest, WhatIsShownIsReadAtEachConnection) {
 // As when a provider whose machines reach this host is added to a running program.
 TEST_F(AdmissionTest, ClientsHaveToShowASecretThatComesLater) {
   server_->SetClientSecret("");
-  TestClient knows(*this, With(kSecret)), knows_not(*this, Plain());
+  TestClient knows(*this, With(kClientSecret)), knows_not(*this, Plain());
   ASSERT_TRUE(Await(knows->Create("/a", "", CreateMode::kEphemeral)));
   ASSERT_TRUE(Await(knows_not->Create("/b", "", CreateMode::kPersistent)));
-  server_->SetClientSecret(kSecret);
+  server_->SetClientSecret(kClientSecret);
   ASSERT_TRUE(knows_not.WaitFor(SessionState::kSuspended));
   EXPECT_THAT(ErrorOf(knows_not->Exists("/b")).message(), HasSubstr("not authorized"));
   EXPECT_TRUE(Await(knows->Exists("/a"))) << "its session goes on";
