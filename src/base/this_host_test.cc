@@ -10,7 +10,8 @@ namespace nodepool {
 namespace {
 
 TEST(ThisHostTest, KnowsItsOwnNamesAndAddresses) {
-  for (const char* host : {"localhost", "LOCALHOST", "x.localhost", "127.0.0.1", "127.8.0.1", "::1", "0.0.0.0"})
+  for (const char* host :
+       {"localhost", "LOCALHOST", "x.localhost", "127.0.0.1", "127.8.0.1", "::1", "0.0.0.0"})
     EXPECT_TRUE(IsThisHost(host)) << host;
   EXPECT_TRUE(IsThisHost(boost::asio::ip::host_name()));
   for (const char* host : {"", "localhost.example.org", "192.0.2.7", "2001:db8::7", "no-such-host"})

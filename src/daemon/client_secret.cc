@@ -22,8 +22,9 @@ constexpr std::size_t kShortest = 16;
 constexpr std::size_t kLongest = 200;
 
 [[noreturn]] void Refuse(const std::string& file, const std::string& why) {
-  throw Error(Verdict::kInvalid,
-              fmt::format("embedded-zookeeper: the secret of its clients, {}, cannot be used: {}", file, why));
+  throw Error(
+      Verdict::kInvalid,
+      fmt::format("embedded-zookeeper: the secret of its clients, {}, cannot be used: {}", file, why));
 }
 
 // Under its final name the file is complete from the beginning, and never replaced.

@@ -72,7 +72,8 @@ class ConcurrentChangesTest : public launcher::LauncherTest {
     return LocationOf(Send(Asking("POST", "/api/v1/requests", R"({"labels": ["rare"]})")));
   }
   std::string MakeHeld(const std::string& labels) {
-    std::string location = LocationOf(Send(Asking("POST", "/api/v1/requests", R"({"labels": )" + labels + "}")));
+    std::string location =
+        LocationOf(Send(Asking("POST", "/api/v1/requests", R"({"labels": )" + labels + "}")));
     EXPECT_TRUE(Await([&] { return json::parse(Send(Asking("GET", location)).body).at("state") == "held"; }));
     return location;
   }
@@ -80,7 +81,9 @@ class ConcurrentChangesTest : public launcher::LauncherTest {
     EXPECT_EQ(response.status, 201) << response.body;
     return response.headers.back().second;
   }
-  static LeaseId IdIn(const std::string& location) { return LeaseId(location.substr(location.rfind('/') + 1)); }
+  static LeaseId IdIn(const std::string& location) {
+    return LeaseId(location.substr(location.rfind('/') + 1));
+  }
 
   // A renewal, or another write, by another process.
   Task<> WriteLease(LeaseId id, std::function<void(Lease&)> change) {
@@ -116,20 +119,24 @@ class ConcurrentChangesTest : public launcher::LauncherTest {
   }
 
   // `prepare` makes the records for one distance.
-  void Interleave(const std::function<net::HttpRequest()>& ask, const Change& change, const Check& check,
-                  const std::function<void()>& prepare = [] {}) {
+  void Interleave(
+      const std::function<net::HttpRequest()>& ask, const Change& change, const Check& check,
+      const std::function<void()>& prepare = [] {}) {
     for (bool is_change_first : {false, true}) {
       for (int steps = 0; steps < kMostSteps && !HasFailure(); ++steps) {
         prepare();
         std::optional<Response> response;
         bool has_changed = false;
-        auto begin = [&](bool is_change) { is_change ? Begin(change(), has_changed) : Begin(ask(), response); };
+        auto begin = [&](bool is_change) {
+          is_change ? Begin(change(), has_changed) : Begin(ask(), response);
+        };
         begin(is_change_first);
         int done = 0;
         while (done < steps && !has_changed && !response && time_.loop().context().poll_one() > 0) ++done;
         begin(!is_change_first);
         ASSERT_TRUE(time_.RunUntil([&] { return response && has_changed; }));
-        SCOPED_TRACE(fmt::format("the {} begins first, by {} steps", is_change_first ? "change" : "answer", done));
+        SCOPED_TRACE(
+            fmt::format("the {} begins first, by {} steps", is_change_first ? "change" : "answer", done));
         check(*response);
         if (done < steps) break;
         ++count_;
@@ -205,7 +212,8 @@ TEST_F(ConcurrentChangesTest, LeasesThatEnd) {
     return WriteLease(IdIn(location), [](Lease& lease) { lease.state = LeaseState::kEnding; });
   };
   auto check = [&](const Response& response) { ShowsLease(location, {200, 204, 404, 409})(response); };
-  for (auto [method, action] : {std::pair("GET", ""), {"GET", "?wait=60"}, {"POST", "/renew"}, {"DELETE", ""}}) {
+  for (auto [method, action] :
+       {std::pair("GET", ""), {"GET", "?wait=60"}, {"POST", "/renew"}, {"DELETE", ""}}) {
     SCOPED_TRACE(fmt::format("{} {}", method, action));
     auto ask = [&, method = method, action = action] { return Asking(method, location + action); };
     Interleave(ask, end, check, prepare);
@@ -224,7 +232,8 @@ TEST_F(ConcurrentChangesTest, NodesThatAreHeld) {
   };
   auto hold = [&] { return Asking("POST", location + "/hold", R"({"node": ")" + node.value + R"("})"); };
   auto renew = [&] { return Renewing(IdIn(location))(); };
-  Interleave(hold, renew, [&](const Response& response) { ShowsLease(location)(response); }, prepare);
+  Interleave(
+      hold, renew, [&](const Response& response) { ShowsLease(location)(response); }, prepare);
   EXPECT_GT(count_, 20);
 }
 
@@ -262,8 +271,12 @@ TEST_F(ConcurrentChangesTest, Lists) {
     auto ask = [&list = list] { return Asking("GET", list, "", "ops"); };
     Interleave(ask, write, HasStatus({200}), prepare);
     bool is_of_nodes = list.ends_with("/nodes"), is_of_requests = list.ends_with("/requests");
-    if (is_of_nodes) Interleave(ask, [this] { return ANodeComesAndGoes(); }, HasStatus({200}), prepare);
-    if (is_of_requests) Interleave(ask, [this] { return ARequestComesAndGoes(); }, HasStatus({200}), prepare);
+    if (is_of_nodes)
+      Interleave(
+          ask, [this] { return ANodeComesAndGoes(); }, HasStatus({200}), prepare);
+    if (is_of_requests)
+      Interleave(
+          ask, [this] { return ARequestComesAndGoes(); }, HasStatus({200}), prepare);
   }
   EXPECT_GT(count_, 100);
 }
@@ -279,7 +292,8 @@ TEST_F(ConcurrentChangesTest, Actions) {
   Change write_node = Writing("/nodepool/nodes/" + node.value, ToJson(*Read(node)));
   Change write_build = Writing(kImage, ToJson(build));
   std::string held = "/api/v1/nodes/" + node.value + "/hold";
-  Interleave([&] { return Asking("POST", held, R"({"reason": "bug 7"})", "ops"); }, write_node, HasStatus({200, 409}));
+  Interleave([&] { return Asking("POST", held, R"({"reason": "bug 7"})", "ops"); }, write_node,
+             HasStatus({200, 409}));
   for (const char* action : {"pause", "unpause", "build"}) {
     auto ask = [&] { return Asking("POST", fmt::format("/api/v1/images/debian/{}", action), "", "ops"); };
     Interleave(ask, write_build, HasStatus({200, 202, 409}));
