@@ -116,6 +116,7 @@ class MannerlyCloud {
   void Show(std::vector<Instance>& instances) {
     std::erase_if(instances,
                   [this](const Instance& instance) { return IsHidden(TextOf(instance.external_id)); });
+    GoBack(view_.instances_before, instances);
   }
   void Show(std::vector<Resource>& resources) {
     std::erase_if(resources, [this](const Resource& resource) { return IsHidden(resource.id); });
@@ -123,9 +124,18 @@ class MannerlyCloud {
       if (std::ranges::find(resources, id, &Resource::id) == resources.end())
         resources.insert(resources.end(), ghost.resources.begin(), ghost.resources.end());
     }
+    GoBack(view_.resources_before, resources);
   }
 
  private:
+  template <class List>
+  void GoBack(std::optional<List>& before, List& now) const {
+    if (view_.old_lists > 0 && before) {
+      now = *before;
+    } else {
+      before = now;
+    }
+  }
   bool IsHidden(const std::string& id) const {
     auto found = view_.listed_from.find(id);
     return found != view_.listed_from.end() && loop_.SteadyNow() < found->second;

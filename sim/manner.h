@@ -1,8 +1,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "driver/cloud/adapter.h"
@@ -36,6 +38,10 @@ struct CloudView {
   std::map<std::string, Ghost> ghosts;            // deleted machines that lists still have
   std::map<std::string, SteadyTime> ending;       // deletions in progress
   std::set<std::string> taken;                    // by the cloud
+  // Lists show what they showed before, as those of a replica that is behind, while mishaps say so.
+  int old_lists = 0;
+  std::optional<std::vector<driver::cloud::Instance>> instances_before;
+  std::optional<std::vector<driver::cloud::Resource>> resources_before;
 };
 
 }  // namespace nodepool::sim

@@ -149,6 +149,15 @@ Trouble MakeTrouble(Dice& dice) {
   return trouble;
 }
 
+std::shared_ptr<const driver::PoolConfig> CopyOf(const driver::PoolConfig& pool) {
+  auto copy = std::make_shared<driver::PoolConfig>(pool);
+  copy->labels.clear();
+  for (const Size& size : kSizes) {
+    if (pool.labels.contains(LabelName(size.label))) copy->Offer(MakeLabel(size));
+  }
+  return copy;
+}
+
 }  // namespace
 
 Scenario::Scenario(std::uint64_t the_seed) : seed(the_seed) {
@@ -202,6 +211,13 @@ std::shared_ptr<const driver::LoadedConfig> Scenario::Changed(std::size_t launch
   }
   auto other =
       std::make_shared<drivers::FakeConfig>(dynamic_cast<const drivers::FakeConfig&>(*provider->second));
+  if (random.Below(2) == 0) {
+    // The provider is the same, and goes on; everything of the new configuration is at another address.
+    for (auto& [name, pool] : other->pools) pool = CopyOf(*pool);
+    changed->common.max_hold_age = std::chrono::hours(24 + random.Below(1000));
+    provider->second = std::move(other);
+    return changed;
+  }
   other->fingerprint += fmt::format(" {}", random.Below(1000));
   provider->second = std::move(other);
   return changed;

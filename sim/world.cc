@@ -195,6 +195,7 @@ bool World::CalmDown() {
     weather.throttle_rate = 0;
     weather.without_quota.clear();
     weather.without_capacity.clear();
+    clouds_.views[provider].old_lists = 0;
     drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
     cloud.FailNextCreates(0);
     cloud.FailNextCreatesWithServer(0);
@@ -306,7 +307,7 @@ void World::Mishap() {
   ProviderName provider = AnyProvider();
   drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
   int few = 1 + static_cast<int>(random_.Below(3));
-  switch (random_.Below(20)) {
+  switch (random_.Below(21)) {
     case 0:
     case 1:
     case 2:
@@ -351,6 +352,9 @@ void World::Mishap() {
     case 19:
       tasks_.Spawn("no capacity", Refuse(provider, &ApiWeather::without_capacity, Time(1, 60)));
       return;
+    case 20:
+      tasks_.Spawn("old lists", ShowOldLists(provider, Time(1, 30)));
+      return;
     case 13:
       return random_.Below(2) == 0 ? cloud.HangNextCreates(1) : cloud.FailNextDeletes(few);
   }
@@ -382,6 +386,14 @@ Task<> World::Outage(ProviderName provider, Duration duration) {
   co_await loop_.SleepFor(duration);
   clouds_.weather[provider].is_out = false;
   Trace(provider.value + " can be reached again");
+}
+
+// Lists go back to what they showed before.
+Task<> World::ShowOldLists(ProviderName provider, Duration duration) {
+  Trace(provider.value + " shows old lists");
+  ++clouds_.views[provider].old_lists;
+  co_await loop_.SleepFor(duration);
+  --clouds_.views[provider].old_lists;
 }
 
 // A cloud has nothing of one label for a while.

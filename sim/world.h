@@ -72,6 +72,7 @@ class World {
   void CrashOne(Slot& slot);
   Task<> CutOff(std::size_t index, int life, Duration duration);
   Task<> Outage(ProviderName provider, Duration duration);
+  Task<> ShowOldLists(ProviderName provider, Duration duration);
   Task<> Refuse(ProviderName provider, std::map<LabelName, int> ApiWeather::*of, Duration duration);
   Task<> Occupy(ProviderName provider, Duration duration);
   void TakeMachine(const ProviderName& provider);

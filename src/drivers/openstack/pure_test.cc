@@ -191,6 +191,11 @@ TEST(Faults, TextOfAnyBody) {
   EXPECT_EQ(ReadFault(403, R"({"message": "Quota exceeded"})").verdict, Verdict::kQuota);
   EXPECT_TRUE(MentionsQuota("Requested volume or snapshot exceeds allowed gigabytes quota."));
   EXPECT_TRUE(MentionsQuota("VolumeSizeExceedsAvailableQuota"));
+  EXPECT_EQ(
+      ReadFault(403, R"({"forbidden": {"message": "Maximum number of floating IPs exceeded"}})").verdict,
+      Verdict::kQuota);
+  EXPECT_TRUE(MentionsQuota("Maximum number of volumes allowed (10) exceeded"));
+  EXPECT_FALSE(MentionsQuota("Maximum number of attempts to find a host"));
   EXPECT_FALSE(MentionsQuota("the quota service is down"));
 }
 
