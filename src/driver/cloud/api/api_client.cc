@@ -154,9 +154,12 @@ void ThrowWithoutAnswer(std::string_view call, const Remedies& remedies, const F
     failure.Rethrow();
   } catch (const net::HttpError& error) {
     const std::string& remedy = error.is_unknown_host() ? remedies.unknown_host : remedies.no_answer;
-    if (remedy.empty()) throw;
-    throw net::HttpError(error.verdict(), fmt::format("{}: {}; {}", call, error.message(), remedy),
-                         error.may_have_been_seen(), error.is_unknown_host());
+    std::string message = error.message();
+    if (!remedy.empty()) message = fmt::format("{}: {}; {}", call, message, remedy);
+    // Without an answer nothing is known about the call, also where it is of no use to repeat it at once, as
+    // with a certificate that has expired.
+    Verdict verdict = error.verdict() == Verdict::kInvalid ? Verdict::kRetry : error.verdict();
+    throw net::HttpError(verdict, std::move(message), error.may_have_been_seen(), error.is_unknown_host());
   }
 }
 

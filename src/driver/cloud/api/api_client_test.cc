@@ -349,5 +349,21 @@ TEST_F(ApiClientTest, AFaultCanAskForAnotherSignature) {
   EXPECT_EQ(HeaderOf(http.calls.at(1), "Signature"), "2");
 }
 
+TEST(ApiClientFaults, WithoutAnAnswerNothingIsKnownAboutTheCall) {
+  for (std::string remedy : {"", "look at the server's certificate"}) {
+    Remedies remedies;
+    remedies.no_answer = remedy;
+    Failure failure(std::make_exception_ptr(
+        net::HttpError(Verdict::kInvalid, "the certificate has expired", /*may_have_been_seen=*/false)));
+    try {
+      ThrowWithoutAnswer("GET /things", remedies, failure);
+    } catch (const net::HttpError& error) {
+      EXPECT_EQ(error.verdict(), Verdict::kRetry);
+      EXPECT_THAT(error.message(), HasSubstr("the certificate has expired"));
+      EXPECT_THAT(error.message(), EndsWith(remedy));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nodepool::driver::cloud::api

@@ -39,6 +39,10 @@ TEST(AwsFaultTest, CodesDecide) {
   EXPECT_EQ(VerdictFor("SomethingNew", 500), Verdict::kRetry);
   EXPECT_EQ(ReadFault(401, Ec2Error("AuthFailure")).refuses_signature, true);
   EXPECT_EQ(ReadFault(400, Ec2Error("RequestExpired")).refuses_signature, true);
+  for (const char* code : {"AuthFailure", "ExpiredToken", "InvalidClientTokenId", "RequestExpired"}) {
+    EXPECT_EQ(ReadFault(400, Ec2Error(code)).verdict, Verdict::kRetry)
+        << code << " says nothing about the call";
+  }
   EXPECT_EQ(ReadFault(403, Ec2Error("UnauthorizedOperation")).refuses_signature, false);
   EXPECT_EQ(ReadFault(401, Ec2Error("OptInRequired")).refuses_signature, false);
   EXPECT_EQ(ReadFault(401, "no XML").refuses_signature, std::nullopt);

@@ -88,7 +88,9 @@ Verdict VerdictOf(std::string_view code, int status) {
   if (kQuota.contains(code)) return Verdict::kQuota;
   if (kTransient.contains(code)) return Verdict::kRetry;
   if (kCapacity.contains(code)) return Verdict::kFail;  // also with status 500
-  if (kSignature.contains(code) || kForbidden.contains(code)) return Verdict::kInvalid;
+  // Of the account, not of the call: the next one may be signed with other credentials.
+  if (kSignature.contains(code)) return Verdict::kRetry;
+  if (kForbidden.contains(code)) return Verdict::kInvalid;
   if (code.ends_with(".NotFound") || code.starts_with("NoSuch")) return Verdict::kNotFound;
   if (code.empty() || status >= 500) return api::VerdictOfStatus(status);
   return Verdict::kFail;

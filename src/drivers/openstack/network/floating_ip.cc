@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "driver/cloud/adapter.h"
 #include "driver/cloud/api/url_text.h"
 #include "drivers/openstack/api/paging.h"
 
@@ -143,7 +144,8 @@ Task<FloatingIp> CreateFloatingIp(Session& session, std::string network_id, Floa
   const json::object* entry = ObjectIn(reply->body, "floatingip");
   FloatingIp ip = entry == nullptr ? FloatingIp() : ReadFloatingIp(*entry);
   if (ip.id.empty() || ip.port_id != target.port_id) {
-    throw Error(Verdict::kRetry, "the cloud created a floating IP that is not bound as requested");
+    throw driver::cloud::LaunchError(driver::cloud::LaunchError::Kind::kNetwork,
+                                     "the cloud created a floating IP that is not bound as requested");
   }
   ip.fixed_ipv4 = target.fixed_ipv4;
   co_return ip;
