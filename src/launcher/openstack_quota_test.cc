@@ -153,6 +153,7 @@ TEST_F(OpenstackQuotaTest, CapacityUsedByOthersIsLearntFromTheRefusal) {
 TEST_F(OpenstackQuotaTest, AnAcceptedRequestWaitsForWhatOthersUse) {
   imposter_.limits["maxTotalInstances"] = 1;
   StartLauncher();
+  time_.Advance(seconds(2));  // the list is not read again within a second
   std::string others = imposter_.AddServer({{"owner", "other"}});
   RequestId id = Request({"small"});
   ASSERT_TRUE(Await([&] { return Attempts() == 1 && IsPaused(); }));

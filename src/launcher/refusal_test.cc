@@ -109,6 +109,19 @@ TEST_F(RefusalTest, ARequestThatLacksCapacityGoesToAnotherPoolAtOnce) {
   EXPECT_EQ(script("other").launches, 1);
 }
 
+// BB-42: its workers in other launchers see the same cloud, and one of them may just have died.
+TEST_F(RefusalTest, AnotherLauncherOfTheSamePoolHasNoMoreCapacity) {
+  Refuse("large", kNoCapacity);
+  StartLauncher("np01");
+  StartLauncher("np02");
+  RequestId id = Request({"large"});
+  time_.Advance(minutes(5));
+  EXPECT_EQ(Read(id)->state, RequestState::kPending);
+  EXPECT_THAT(DeclineReasons(*Read(id)), ::testing::IsEmpty());
+  Admit();
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(90)));
+}
+
 TEST_F(RefusalTest, AnotherPoolThatLacksCapacityIsTheLastAndWaits) {
   AddPool("other", "main", {"large"}).priority = 200;
   Refuse("large", kNoCapacity);

@@ -40,9 +40,13 @@ void RequestRun::NoteRefusal(Refusals::Refusal refusal) {
 bool RequestRun::OthersCanServe() const {
   std::vector<const sched::RegisteredPool*> candidates =
       pool_.cluster().registry.Candidates(request_->record());
-  return std::ranges::any_of(candidates, [this](const sched::RegisteredPool* other) {
+  // Another launcher's worker of this pool, perhaps one that has just died, finds the same cloud.
+  auto is_this_pool = [key = pool_.key()](const sched::RegisteredPool& other) {
+    return other.provider == key.provider && (other.name.value.empty() || other.name == key.pool);
+  };
+  return std::ranges::any_of(candidates, [&](const sched::RegisteredPool* other) {
     bool is_usable = !other->is_failing && context_.pauses.Find(other->provider) == nullptr;
-    return other->id != pool_.launcher_id() && is_usable;
+    return is_usable && !is_this_pool(*other);
   });
 }
 

@@ -40,7 +40,6 @@ Verdict VerdictOfCode(int code) {
     case VIR_ERR_INVALID_CONN:
     case VIR_ERR_OPERATION_TIMEOUT:
     case VIR_ERR_AGENT_UNRESPONSIVE:
-    case VIR_ERR_SYSTEM_ERROR:
       return Verdict::kRetry;
     default:
       return Verdict::kFail;

@@ -190,7 +190,7 @@ Task<std::string> FakeHypervisor::CreateVolume(NewVolume volume) {
   MayBreak(Loss::kBefore, "make " + volume.name);
   if (volumes.contains(volume.name)) throw Error(Verdict::kConflict, "the volume exists");
   if (volume.backing && !IsFile(volume.backing->path))
-    throw Error(Verdict::kRetry, "inaccessible backing store volume");
+    throw Error(Verdict::kFail, "inaccessible backing store volume");
   contents.erase(volume.name);
   VolumeInfo made = ParseVolume(VolumeXml(volume));
   made.path = "/pool/" + made.name;
