@@ -8,8 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "async/loop.h"
+#include "async/run_to_end.h"
 #include "base/error.h"
-#include "drivers/kubernetes/api/line_splitter.h"
+#include "drivers/kubernetes/api/line_queue.h"
 #include "drivers/kubernetes/api/object.h"
 #include "drivers/kubernetes/api/status.h"
 #include "drivers/kubernetes/config/names.h"
@@ -36,6 +38,14 @@ void ReadLine(std::string_view line) {
   kubernetes::WhatHolds(object);
 }
 
+Task<> ReadLines(kubernetes::LineQueue& lines) {
+  while (true) {
+    Outcome<std::optional<std::string>> line = co_await Attempt(lines.Next());
+    if (!line || !*line) co_return;
+    ReadLine(**line);
+  }
+}
+
 void ReadFile(std::string_view text) {
   static const std::string path = "/dev/shm/kubernetes_fuzz." + std::to_string(getpid());
   std::ofstream(path, std::ios::binary) << text;
@@ -53,12 +63,12 @@ void ReadFile(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
-  kubernetes::LineSplitter lines(1000, [](std::string_view line) {
-    ReadLine(line);
-    return true;
-  });
+  static Loop loop;
+  kubernetes::LineQueue lines({.line = 1000, .waiting = 4000});
   std::size_t half = size / 2;
   if (lines.Add(text.substr(0, half))) lines.Add(text.substr(half));
+  lines.Close(std::nullopt);
+  RunToEnd(loop, ReadLines(lines));
   kubernetes::ReadStatus(size % 2 == 0 ? 403 : 500, text);
   kubernetes::ParseQuantity(text);
   if (!kubernetes::IsLabelValue(kubernetes::ToLabelValue(text))) std::abort();

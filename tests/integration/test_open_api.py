@@ -133,7 +133,8 @@ def test_answers_of_all_kinds_are_as_described(site, leases):
         assert ci.ask("POST", REQUESTS, body).status == status
     assert ci.ask("POST", REQUESTS, b"labels=small", Content_Type="application/x-www-form-urlencoded").status == 415
     for key_status in (201, 200):
-        assert ci.ask("POST", REQUESTS, {"labels": {"small": 1}}, Idempotency_Key="k").status == key_status
+        keyed = ci.ask("POST", REQUESTS, {"labels": {"small": 1}}, Idempotency_Key="k")
+        assert keyed.status == key_status
     assert reader.ask("POST", REQUESTS, {"labels": ["small"]}).status == 403
     assert reader.show(lease).status == 404 and reader.renew(lease).status == 404 and reader.end(lease).status == 404
     assert ci.ask("GET", f"{one}?wait=soon").status == 400
@@ -145,7 +146,7 @@ def test_answers_of_all_kinds_are_as_described(site, leases):
         assert nobody.ask(method, path, {} if method == "POST" else None, Origin="http://evil.example").status in (401, 403)
     wrong = client("ci.0123456789")
     assert [wrong.ask("GET", one).status, wrong.ask("GET", one).status] == [401, 429]
-    assert ci.end(lease).status == 204
+    assert ci.end(lease).status == 204 and ci.end(keyed.json["id"]).status == 204
     failed = ci.make(["no-such-label"])
     wait_for(lambda: ci.show(failed).json["state"] == "failed", "it fails")
     assert ci.renew(failed).status == 409
