@@ -147,6 +147,7 @@ def test_answers_of_all_kinds_are_as_described(site, leases):
     wrong = client("ci.0123456789")
     assert [wrong.ask("GET", one).status, wrong.ask("GET", one).status] == [401, 429]
     assert ci.end(lease).status == 204 and ci.end(keyed.json["id"]).status == 204
+    wait_for(lambda: ci.show(keyed.json["id"]).status == 404, "its node no longer counts")
     failed = ci.make(["no-such-label"])
     wait_for(lambda: ci.show(failed).json["state"] == "failed", "it fails")
     assert ci.renew(failed).status == 409
