@@ -18,7 +18,7 @@ bool IsAddress(const std::string& name) {
 }
 
 // In lower case; of "name", "name:8005", "[::1]:8005". nullopt: it is none of these.
-std::optional<std::string> NameIn(std::string_view host) {
+std::optional<std::string> HostNameIn(std::string_view host) {
   bool is_bracketed = host.starts_with('[');
   std::size_t end = host.find(is_bracketed ? ']' : ':');
   if (is_bracketed && end == host.npos) return std::nullopt;
@@ -39,7 +39,7 @@ bool IsOwnName(const std::string& name) {
 bool HasOwnHost(const net::HttpRequest& request) {
   const std::string& host = request.Header("host");
   if (host.empty()) return true;
-  std::optional<std::string> name = NameIn(host);
+  std::optional<std::string> name = HostNameIn(host);
   return name && (*name == "localhost" || IsAddress(*name) || IsOwnName(*name));
 }
 

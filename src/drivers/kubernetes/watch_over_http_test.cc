@@ -17,8 +17,8 @@ class WatchOverHttpTest : public KubernetesTest {
     server_.Listen("127.0.0.1", 0);
     connection.server = "http://127.0.0.1:" + std::to_string(server_.port());
     Means means = MeansFor(loop_, imposter, connection);
-    means.http = std::make_unique<net::CurlClient>(loop_, blocking_pool, "nodepool/test");
-    driver::ProviderEnvironment environment{loop_, random, blocking_pool, records, [] {}, this};
+    means.http = std::make_unique<net::CurlClient>(loop_, pool_, "nodepool/test");
+    driver::ProviderEnvironment environment{loop_, random, pool_, records, [] {}, this};
     cloud_ = std::make_unique<Cloud>(std::move(environment), config, std::move(means));
   }
   void TearDown() override {
@@ -51,6 +51,7 @@ class WatchOverHttpTest : public KubernetesTest {
   }
 
   Loop loop_;
+  BlockingPool pool_{1};  // ends before the loop, which its thread reports to
   std::string answer_;
   net::HttpServer server_{loop_, [this](net::HttpRequest) { return Answer(answer_); }};
   std::unique_ptr<Cloud> cloud_;

@@ -21,7 +21,7 @@ Task<bool> MatchOn(BlockingPool& pool, std::string secret, std::string hash) {
   co_return matches;
 }
 
-std::string NameIn(const std::string& text) {
+std::string TokenNameIn(const std::string& text) {
   std::string name = text.substr(0, text.find('.'));
   return config::IsTokenName(name) && text.size() <= kMaxTokenText ? name : "";
 }
@@ -64,7 +64,7 @@ Task<TokenVerifier::Verdict> TokenVerifier::Verify(std::string text, std::string
   std::string network = net::NetworkOf(address);
   Duration pause = attempts_.PauseOf(network, loop_.SteadyNow());
   if (pause > Duration::zero()) co_return Verdict{nullptr, pause};
-  std::string name = NameIn(text);
+  std::string name = TokenNameIn(text);
   auto configured = tokens_.find(name);
   if (configured == tokens_.end()) co_return Judge(false, text, {}, network);
   Proof claim{name, configured->second->hash};
