@@ -59,6 +59,33 @@ TEST_F(RefusalTest, OfALabelHoldsNoOtherLabelBack) {  // BB-41
   EXPECT_TRUE(AwaitState(second, RequestState::kFulfilled));
 }
 
+// BB-43. Otherwise min-ready takes the place again before the request tries.
+TEST_F(RefusalTest, WhatIsDeletedForARequestIsItsOwnUntilItHasTried) {
+  label_config("small").min_ready = 2;
+  script().delete_time = seconds(5);
+  script().launch_error = [this](int) -> std::optional<Error> {
+    if (script().instances.size() <= 2) return std::nullopt;
+    return Error(Verdict::kQuota, "quota exceeded");
+  };
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 2; }));
+  RequestId refused = Request({"large"});
+  EXPECT_TRUE(AwaitState(refused, RequestState::kFulfilled, minutes(1)));
+  EXPECT_EQ(script().deletions, 1 + 3) << "one unused node, and what three refusals left";
+}
+
+// BB-43: a request that cannot succeed costs others no more than the time of a deletion.
+TEST_F(RefusalTest, WhatIsDeletedInVainIsGivenBack) {
+  label_config("small").min_ready = 2;
+  Refuse("large", kNoQuota);
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 2; }));
+  RequestId refused = Request({"large"});
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; })) << "deleted for the request";
+  EXPECT_TRUE(Await([&] { return FreeNodes() == 2; }, seconds(90)));
+  EXPECT_EQ(Read(refused)->state, RequestState::kPending);
+}
+
 TEST_F(RefusalTest, OfANamedResourceHoldsBackWhatNeedsIt) {
   AddPool("cloud", "main", {"small", "large"}).limits = {{"instances", 100}};
   script().need = {{"instances", 1}, {"cores", 2}};

@@ -33,6 +33,7 @@ class Refusals {
     what_ = std::move(refusal.what);
     ++count_;
   }
+  void EndPause() { pause_until_ = {}; }
   bool IsPausing(SteadyTime now) const { return now < pause_until_; }
   SteadyTime pause_until() const { return pause_until_; }
   int count() const { return count_; }

@@ -28,6 +28,7 @@ void RequestRun::NoteRefusal(Refusals::Refusal refusal) {
   SteadyTime now = context_.loop.SteadyNow();
   std::string why = refusal.lacks_capacity ? refusal.why : "";
   refusals_.Add(std::move(refusal), now);
+  if (freed_ && freed_->has_tried) freed_.reset();
   if (why.empty()) return;
   bool is_over = now - *refusals_.lacks_capacity_since() >= pool_.provider_config().launch_timeout;
   if (is_over) {
@@ -52,6 +53,7 @@ bool RequestRun::OthersCanServe() const {
 
 // The cloud has just refused: what it refused counts as missing until the next try has ended.
 void RequestRun::PauseAfterRefusal(const sched::PoolView& view) {
+  TryWithFreedNodes();
   if (!refusals_.IsPausing(context_.loop.SteadyNow())) return;
   WakeAt(refusals_.pause_until());
   if (plan_.launch.empty()) return;
@@ -69,6 +71,25 @@ void RequestRun::PauseAfterRefusal(const sched::PoolView& view) {
 void RequestRun::MarkRefused() {
   plan_.is_refused = true;
   plan_.refused = refusals_.what();
+}
+
+// As soon as the nodes are gone.
+void RequestRun::TryWithFreedNodes() {
+  if (freed_ && context_.loop.SteadyNow() >= freed_->until) freed_.reset();
+  if (!freed_) return;
+  plan_.kept = freed_->resources;
+  WakeAt(freed_->until);
+  if (freed_->has_tried || !AreGone(freed_->nodes)) return;
+  refusals_.EndPause();
+  freed_->has_tried = !plan_.launch.empty();
+}
+
+bool RequestRun::AreGone(const std::vector<NodeId>& nodes) const {
+  return std::ranges::none_of(nodes, [this](const NodeId& id) {
+    const store::StoredNode* node = context_.nodes.Find(id);
+    bool is_deleting = node != nullptr && node->record.state == NodeState::kDeleting;
+    return is_deleting || context_.ledger.IsClaimed(id);
+  });
 }
 
 // Nobody tells when others free what they use of the cloud.
@@ -123,7 +144,13 @@ void RequestRun::DeleteUnusedNodes() {
   bool is_known = !refusals_.IsPausing(context_.loop.SteadyNow()) || refusals_.count() >= kOftenRefused;
   // No node is deleted for a min-ready one (launcher.md 10.4).
   if (plan_.Missing().empty() || !is_known || IsMinReady()) return;
-  if (std::optional<SteadyTime> again_at = unused_nodes_.DeleteFor(plan_)) WakeAt(*again_at);
+  UnusedNodes::Deletion deletion = unused_nodes_.DeleteFor(plan_);
+  if (deletion.again_at) WakeAt(*deletion.again_at);
+  if (deletion.nodes.empty() || !plan_.is_refused) return;
+  freed_.emplace(std::move(deletion.nodes), std::set<std::string>(),
+                 context_.loop.SteadyNow() + context_.intervals.make_room_holdoff);
+  for (const auto& [resource, amount] : plan_.may_be_short) freed_->resources.insert(resource);
+  changed_.Set();  // the next plan keeps them
 }
 
 bool RequestRun::IsMinReady() const { return seen_.record.requestor == kMinReadyRequestor; }
@@ -140,6 +167,7 @@ void RequestRun::ShowWaiting(bool is_waiting) {
     awaited.turns = plan_.turns_awaited;
     for (const auto& [resource, amount] : plan_.provider_shortage) awaited.resources.insert(resource);
     awaited.resources.insert(plan_.refused.resources.begin(), plan_.refused.resources.end());
+    awaited.resources.insert(plan_.kept.begin(), plan_.kept.end());
     if (plan_.is_refused) awaited.labels = plan_.refused.labels;
   }
   context_.ledger.Await(pool_.key().provider, order_, std::move(awaited));
@@ -150,7 +178,8 @@ void RequestRun::ShowWaiting(bool is_waiting) {
   }
   bool is_same = shown != nullptr && plan_.wait == shown->wait &&
                  plan_.pool_shortage == shown->pool_shortage &&
-                 plan_.provider_shortage == shown->provider_shortage && plan_.refused == shown->refused;
+                 plan_.provider_shortage == shown->provider_shortage && plan_.refused == shown->refused &&
+                 plan_.kept == shown->kept;
   if (is_same) return;
   if (shown == nullptr) {
     std::string missing = plan_.Missing();

@@ -54,6 +54,8 @@ class RequestRun {
   bool OthersCanServe() const;
   void PauseAfterRefusal(const sched::PoolView& view);
   void MarkRefused();
+  void TryWithFreedNodes();
+  bool AreGone(const std::vector<NodeId>& nodes) const;
   void AskWhatOthersUse(const sched::PoolView& view);
   void DeleteUnusedNodes();
   bool IsMinReady() const;
@@ -79,6 +81,15 @@ class RequestRun {
   NodeSet nodes_;
   sched::FillPlan plan_;
   Refusals refusals_;
+  // Unused nodes that are deleted since the cloud refused something that it did not name. What they free is
+  // this request's own until it has tried again; else min-ready nodes would take it each time.
+  struct Freed {
+    std::vector<NodeId> nodes;
+    std::set<std::string> resources;
+    SteadyTime until;        // it is kept no longer, however long the deletion takes
+    bool has_tried = false;  // since they were gone
+  };
+  std::optional<Freed> freed_;
   std::ptrdiff_t ready_ = 0;  // count of ready nodes, since:
   SteadyTime progress_at_{};
   SteadyTime ask_at_ = SteadyTime::max();  // again for what others use

@@ -11,16 +11,16 @@ UnusedNodes::UnusedNodes(Context& context, const Pool& pool)
       logger_(fmt::format("nodepool.PoolWorker.{}-{}", pool.key().provider, pool.key().pool)),
       tasks_(context.loop, logger_) {}
 
-std::optional<SteadyTime> UnusedNodes::DeleteFor(const sched::FillPlan& plan) {
-  if (!context_.duties.deletes) return std::nullopt;
+UnusedNodes::Deletion UnusedNodes::DeleteFor(const sched::FillPlan& plan) {
+  if (!context_.duties.deletes) return {};
   SteadyTime now = context_.loop.SteadyNow();
-  if (now < next_deletion_) return next_deletion_;
+  if (now < next_deletion_) return {{}, next_deletion_};
   std::vector<NodeId> chosen = Choose(plan);
   if (!chosen.empty()) next_deletion_ = now + context_.intervals.make_room_holdoff;
   for (const NodeId& id : chosen) {
     tasks_.Spawn("delete an unused node", {"", "", id.value}, Delete(id, NodeClaim(context_.ledger, id)));
   }
-  return std::nullopt;
+  return {std::move(chosen), std::nullopt};
 }
 
 // Nodes of other pools help only if the provider's quota is short. Nodes that requests wait for are deleted,

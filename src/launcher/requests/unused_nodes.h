@@ -15,9 +15,12 @@ class UnusedNodes {
   // `pool` outlives it.
   UnusedNodes(Context& context, const Pool& pool);
 
-  // Deletes the nodes whose resources `plan` lacks. Returns when to call it again, if nodes were deleted too
-  // recently to delete more now.
-  std::optional<SteadyTime> DeleteFor(const sched::FillPlan& plan);
+  struct Deletion {
+    std::vector<NodeId> nodes;           // that are being deleted
+    std::optional<SteadyTime> again_at;  // nodes were deleted too recently to delete more before this
+  };
+  // Deletes the nodes whose resources `plan` lacks.
+  Deletion DeleteFor(const sched::FillPlan& plan);
   void CancelAll() { tasks_.CancelAll(); }
   Task<> Join() { return tasks_.Join(); }
   Task<> Stop() { return tasks_.Stop(); }

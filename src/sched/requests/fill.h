@@ -90,10 +90,12 @@ struct FillPlan {
   // The cloud has refused a launch of this request that seemed to fit; the next one may be refused again.
   bool is_refused = false;
   Resources may_be_short;  // then: as much of each resource may be missing as this
+  // Resources that are being freed for this request: nobody else takes them meanwhile.
+  std::set<std::string> kept;
   bool misses_capacity() const { return is_refused || static_cast<int>(wait.size()) > turns_awaited; }
   // Whether it misses nothing but labels that were refused, which concerns no other label.
   bool misses_only_labels() const {
-    return !refused.labels.empty() && pool_shortage.empty() && provider_shortage.empty();
+    return !refused.labels.empty() && pool_shortage.empty() && provider_shortage.empty() && kept.empty();
   }
   // What is missing, for operators: a resource, or a label that was refused; empty: nothing.
   std::string Missing() const;
