@@ -56,7 +56,14 @@ DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& provider
     : context_(context),
       providers_(providers),
       logger_("nodepool.DeletedNodeWorker"),
-      tasks_(context.loop, logger_),
+      works_(context.loop, context.random, logger_,
+             {.failure = [](const NodeId&) { return "Deleting failed, will be tried again"; },
+              .ids_of =
+                  [](const NodeId& id) {
+                    return log::Ids{"", "", id.value};
+                  },
+              .pauses = {context.intervals.delete_retry, context.intervals.delete_retry_max}},
+             [this](const NodeId& id) { return WorkFor(id); }),
       loops_(context.loop, logger_) {}
 
 DeletedNodeWorker::~DeletedNodeWorker() = default;
@@ -67,7 +74,6 @@ void DeletedNodeWorker::Start() {
         progress_.NotifyAll();
         if (after != nullptr) return Examine(id);
         removed_.erase(id);
-        failures_.erase(id);
       }));
   subscriptions_.push_back(context_.requests.OnChange(
       [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
@@ -111,14 +117,14 @@ Task<> DeletedNodeWorker::Sweep() {
 
 Task<> DeletedNodeWorker::Finish() {
   StopAccepting();
-  co_await tasks_.Join();
+  co_await works_.Join();
 }
 
 Task<> DeletedNodeWorker::Stop() {
   StopAccepting();
   subscriptions_.clear();
   co_await loops_.Stop();
-  co_await tasks_.Stop();
+  co_await works_.Stop();
 }
 
 void DeletedNodeWorker::ProviderStarted(const ProviderName& provider) {
@@ -130,7 +136,7 @@ bool DeletedNodeWorker::IsClean(const ProviderName& provider) const {
   auto is_clean = [this](const NodeId& id) {
     const store::StoredNode* node = context_.nodes.Find(id);
     bool is_garbage = node->record.state && IsGarbageWhenUnlocked(*node->record.state) && !node->is_locked();
-    return !under_way_.contains(id) && !is_garbage;
+    return !works_.IsUnderWay(id) && !is_garbage;
   };
   const auto& nodes = context_.nodes.OfProvider(provider);
   return std::all_of(nodes.begin(), nodes.end(), is_clean);
@@ -145,72 +151,32 @@ Task<> DeletedNodeWorker::AwaitClean(ProviderName provider) {
 }
 
 void DeletedNodeWorker::Examine(const NodeId& id) {
-  if (is_ending_) return;
-  if (under_way_.contains(id)) {
-    changed_.insert(id);
-    return;
-  }
+  if (!is_ending_) works_.Notice(id);
+}
+
+std::optional<DeletedNodeWorker::Works::Work> DeletedNodeWorker::WorkFor(const NodeId& id) {
   const store::StoredNode* node = context_.nodes.Find(id);
-  if (node == nullptr || node->is_locked() || !node->record.state) return;
-  if (removed_.contains(id)) return;
-  auto failures = failures_.find(id);
-  if (failures != failures_.end() && context_.loop.SteadyNow() < failures->second.not_before) return;
-  if (!providers_.Manages(node->record.provider)) return;
+  bool is_ours = node != nullptr && !node->is_locked() && node->record.state && !removed_.contains(id) &&
+                 providers_.Manages(node->record.provider);
+  if (is_ending_ || !is_ours) return std::nullopt;
   if (IsGarbageWhenUnlocked(*node->record.state)) {
-    if (providers_.Find(node->record.provider) == nullptr) return;
-    Begin(id, "delete node", Delete(id));
-  } else if (IsUnlockedAndAllocated(*node) && context_.requests.synced() &&
-             context_.requests.Find(node->record.allocated_to) == nullptr) {
-    FreeNode(id);
+    if (providers_.Find(node->record.provider) == nullptr) return std::nullopt;
+    return Works::Work{"delete node", ThenNotify(Delete(id))};
   }
+  bool is_abandoned = IsUnlockedAndAllocated(*node) && context_.requests.synced() &&
+                      context_.requests.Find(node->record.allocated_to) == nullptr;
+  if (!is_abandoned) return std::nullopt;
+  return Works::Work{"deallocate node", ThenNotify(Deallocate(id))};
 }
 
 void DeletedNodeWorker::FreeNode(const NodeId& id) {
   bool is_ours = providers_.Manages(context_.nodes.Find(id)->record.provider);
-  if (is_ending_ || !is_ours || under_way_.contains(id)) return;
-  Begin(id, "deallocate node", Deallocate(id));
+  if (is_ours && !is_ending_) works_.Do(id, {"deallocate node", ThenNotify(Deallocate(id))});
 }
 
-void DeletedNodeWorker::Begin(const NodeId& id, std::string name, Task<> task) {
-  under_way_.insert(id);
-  tasks_.Spawn(std::move(name), {"", "", id.value}, Guarded(id, std::move(task)));
-}
-
-Task<> DeletedNodeWorker::Guarded(NodeId id, Task<> task) {
-  bool is_changed = false;
-  Outcome<> done = co_await Attempt(UnderWay(id, std::move(task), is_changed));
-  if (done) {
-    failures_.erase(id);
-    if (is_changed) Examine(id);
-    co_return;
-  }
-  if (FailedWith(done, Verdict::kLostSession)) co_return;
-  Failed(id, done.error().message());
-}
-
-// A cloud that is away fails all deletions again and again: each cause is logged once for each node.
-void DeletedNodeWorker::Failed(const NodeId& id, const std::string& why) {
-  const Backoff::Settings settings{context_.intervals.delete_retry, context_.intervals.delete_retry_max};
-  Failures& failures = failures_.try_emplace(id, Failures{Backoff(settings, context_.random)}).first->second;
-  log::Level level = ReplaceMessage(failures.last, why) ? log::Level::kError : log::Level::kDebug;
-  logger_.About({"", "", id.value})
-      .Write(level, fmt::format("Deleting failed, will be tried again: {}", why));
-  failures.not_before = context_.loop.SteadyNow() + failures.pauses.Next();
-  loops_.Spawn("retry delete", {"", "", id.value}, RetryLater(id, failures.not_before));
-}
-
-Task<> DeletedNodeWorker::UnderWay(NodeId id, Task<> task, bool& is_changed) {
-  ScopeExit ended([&] {
-    under_way_.erase(id);
-    is_changed = changed_.erase(id) > 0;
-    progress_.NotifyAll();
-  });
+Task<> DeletedNodeWorker::ThenNotify(Task<> task) {
+  ScopeExit ended([this] { progress_.NotifyAll(); });
   co_await std::move(task);
-}
-
-Task<> DeletedNodeWorker::RetryLater(NodeId id, SteadyTime when) {
-  co_await context_.loop.SleepUntil(when);
-  Examine(id);
 }
 
 // A node on which a job failed may be held instead of being deleted (D-67).

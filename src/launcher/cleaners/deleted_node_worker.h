@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "async/backoff.h"
+#include "async/reconciler.h"
 #include "async/task_group.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
@@ -31,19 +31,20 @@ class DeletedNodeWorker {
   Task<> Finish();
   // Abandons the deletions under way; the next launcher takes them up.
   Task<> Stop();
-  void SessionLost() { tasks_.CancelAll(); }
+  void SessionLost() { works_.CancelAll(); }
   // Call when the provider came up: its dead nodes can be deleted now.
   void ProviderStarted(const ProviderName& provider);
   // Ends when nothing of the provider is left to delete or being deleted.
   Task<> AwaitClean(ProviderName provider);
 
  private:
+  using Works = Reconciler<NodeId>;
+
   void Examine(const NodeId& id);
-  void Begin(const NodeId& id, std::string name, Task<> task);
-  Task<> Guarded(NodeId id, Task<> task);
+  std::optional<Works::Work> WorkFor(const NodeId& id);
   void FreeNode(const NodeId& id);
-  // Runs `task`; sets `is_changed` to whether the node changed meanwhile.
-  Task<> UnderWay(NodeId id, Task<> task, bool& is_changed);
+  // Runs `task`, and says afterwards that the node may be done.
+  Task<> ThenNotify(Task<> task);
   Task<> Delete(NodeId id);
   Task<std::optional<Node>> DeleteLocked(std::optional<store::LockedNode>& node,
                                          std::optional<HoldNote> note);
@@ -52,8 +53,6 @@ class DeletedNodeWorker {
   Task<> HoldIfNoted(store::LockedNode& node, std::optional<HoldNote> note);
   Task<> Deallocate(NodeId id);
   Task<> FreeIfLeft(store::LockedNode& node, RequestId request);
-  void Failed(const NodeId& id, const std::string& why);
-  Task<> RetryLater(NodeId id, SteadyTime when);
   Task<> Sweep();
   Task<> ExamineAll();
   bool IsLeft(const store::StoredNode& node) const;
@@ -62,17 +61,9 @@ class DeletedNodeWorker {
   Context& context_;
   ProviderManager& providers_;
   log::Logger logger_;
-  std::set<NodeId> under_way_;
-  std::set<NodeId> changed_;  // while under way: to be examined again afterwards
   std::set<NodeId> removed_;  // by us, though the cache still shows them
-  struct Failures {
-    Backoff pauses;
-    SteadyTime not_before{};
-    std::string last;
-  };
-  std::map<NodeId, Failures> failures_;  // until the deletion succeeds, or the node is gone
-  WaitList progress_;                    // notified when a node changed or is done
-  TaskGroup tasks_;                      // cancelled when the session is lost
+  WaitList progress_;         // notified when a node changed or is done
+  Works works_;               // cancelled when the session is lost
   TaskGroup loops_;
   bool is_ending_ = false;
   std::vector<Subscription> subscriptions_;

@@ -22,29 +22,33 @@ constexpr std::size_t kMaxRemovals = 100;
 LostRequests::LostRequests(Context& context)
     : context_(context),
       logger_("nodepool.CleanupWorker"),
-      examination_(
-          context.loop, "lost requests", {}, [this] { return ExamineSuspects(); }, logger_),
+      resets_(
+          context.loop, context.random, logger_,
+          {.failure = [](const RequestId&) { return "The lost request could not be reset, trying again"; },
+           .ids_of =
+               [](const RequestId& id) {
+                 return log::Ids{"", id.value, ""};
+               }},
+          [this](const RequestId& id) { return ResetIfLost(id); }),
       removal_(
           context.loop, "locks of served requests", {.settle = context.intervals.request_lock_removal},
           [this] { return RemoveDirectories(); }, logger_),
-      loops_(context.loop, logger_),
-      resets_(context.loop, logger_) {}
+      removals_(context.loop, logger_),
+      loops_(context.loop, logger_) {}
 
 LostRequests::~LostRequests() = default;
 
 void LostRequests::Start() {
   subscriptions_.push_back(context_.requests.OnChange(
       [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
-        if (after != nullptr) return Suspect(id);
-        suspects_.erase(id);
+        if (after != nullptr) return resets_.Notice(id);
         RemoveIfServed(id);
       }));
   subscriptions_.push_back(context_.request_locks.OnChange([this](const RequestId& id) {
-    Suspect(id);
+    resets_.Notice(id);
     RemoveIfServed(id);
   }));
-  for (const RequestId& id : context_.requests.InState(RequestState::kPending)) Suspect(id);
-  loops_.Spawn("watch for lost requests", examination_.Run());
+  for (const RequestId& id : context_.requests.InState(RequestState::kPending)) resets_.Notice(id);
   loops_.Spawn("remove request locks", removal_.Run());
   loops_.Spawn("sweep request locks", Sweep());
 }
@@ -52,6 +56,7 @@ void LostRequests::Start() {
 Task<> LostRequests::Stop() {
   subscriptions_.clear();
   co_await loops_.Stop();
+  co_await removals_.Stop();
   co_await resets_.Stop();
 }
 
@@ -66,39 +71,11 @@ bool LostRequests::IsLost(const RequestId& id) const {
          !context_.request_locks.IsLocked(id);
 }
 
-void LostRequests::Suspect(const RequestId& id) {
-  if (!IsLost(id)) return;
-  suspects_.emplace(id, context_.loop.SteadyNow() + context_.intervals.lost_request_grace);
-  examination_.Wake();
-}
-
 // The end of a lock is seen at once, the record written with it only a read later; so a request is lost only
 // if it still looks lost after a grace period.
-SteadyTime LostRequests::ExamineSuspects() {
-  SteadyTime next = SteadyTime::max();
-  for (auto suspect = suspects_.begin(); suspect != suspects_.end();) {
-    const auto& [id, when] = *suspect;
-    if (context_.loop.SteadyNow() < when) {
-      next = std::min(next, when);
-      ++suspect;
-      continue;
-    }
-    if (IsLost(id) && under_way_.insert(id).second) {
-      resets_.Spawn("reset lost request", {"", id.value, ""}, Guarded({id}, Reset(id)));
-    }
-    suspect = suspects_.erase(suspect);
-  }
-  return next;
-}
-
-Task<> LostRequests::Guarded(std::vector<RequestId> ids, Task<> work) {
-  ScopeExit ended([&] {
-    for (const RequestId& id : ids) {
-      under_way_.erase(id);
-      if (changed_.erase(id) > 0) RemoveIfServed(id);
-    }
-  });
-  co_await std::move(work);
+std::optional<Reconciler<RequestId>::Work> LostRequests::ResetIfLost(const RequestId& id) {
+  if (!IsLost(id)) return std::nullopt;
+  return Reconciler<RequestId>::Work{"reset lost request", Reset(id), context_.intervals.lost_request_grace};
 }
 
 Task<> LostRequests::Reset(RequestId id) {
@@ -156,7 +133,7 @@ void LostRequests::RemoveDirectory(const RequestId& id) {
     return;
   }
   if (!directory->second.contenders.empty()) return;
-  if (!under_way_.insert(id).second) {
+  if (!removing_.insert(id).second) {
     changed_.insert(id);
     return;
   }
@@ -169,7 +146,7 @@ SteadyTime LostRequests::RemoveDirectories() {
   for (auto first = all.begin(); first != all.end();) {
     auto end = first + std::min<std::ptrdiff_t>(kMaxRemovals, all.end() - first);
     std::vector<RequestId> ids(first, end);
-    resets_.Spawn("remove request locks", Guarded(ids, RemoveNow(ids)));
+    removals_.Spawn("remove request locks", RemoveNow(std::move(ids)));
     first = end;
   }
   return SteadyTime::max();
@@ -177,7 +154,13 @@ SteadyTime LostRequests::RemoveDirectories() {
 
 // If one is not removed, there is a contender that the cache does not show yet and that will leave.
 Task<> LostRequests::RemoveNow(std::vector<RequestId> ids) {
-  std::vector<RequestId> removed = co_await context_.store.requests.RemoveLocks(std::move(ids));
+  ScopeExit ended([&] {
+    for (const RequestId& id : ids) {
+      removing_.erase(id);
+      if (changed_.erase(id) > 0) RemoveIfServed(id);
+    }
+  });
+  std::vector<RequestId> removed = co_await context_.store.requests.RemoveLocks(ids);
   for (const RequestId& id : removed) {
     served_.erase(id);
     context_.metrics.Add(stats::kCleaned, {"request_lock"});
@@ -201,7 +184,7 @@ Task<> LostRequests::Sweep() {
       }
     }
     seen = std::move(idle);
-    for (const RequestId& id : context_.requests.InState(RequestState::kPending)) Suspect(id);
+    for (const RequestId& id : context_.requests.InState(RequestState::kPending)) resets_.Notice(id);
     Outcome<> removed = co_await Attempt(RemoveIfGone(std::move(left)));
     if (!removed) logger_.Debug("The sweep of request locks ended early: {}", removed.error().message());
   }

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
+#include "async/reconciler.h"
 #include "async/task_group.h"
 #include "async/wake_loop.h"
 #include "base/subscription.h"
@@ -21,22 +22,20 @@ class LostRequests {
 
   void Start();
   Task<> Stop();
-  void SessionLost() { resets_.CancelAll(); }
+  void SessionLost() {
+    resets_.CancelAll();
+    removals_.CancelAll();
+  }
 
   // This launcher has served the request: its lock directory is removed as soon as the request is gone.
   void Served(const RequestId& id);
 
  private:
-  void Suspect(const RequestId& id);
   bool IsLost(const RequestId& id) const;
-  // Resets those whose grace is over; returns when the next grace ends.
-  SteadyTime ExamineSuspects();
+  std::optional<Reconciler<RequestId>::Work> ResetIfLost(const RequestId& id);
   Task<> Sweep();
   Task<> Reset(RequestId id);
   Task<> FreeNode(NodeId node, RequestId request);
-  // Runs `work` for requests and nothing else for them meanwhile; changes of their lock directories are
-  // examined afterwards.
-  Task<> Guarded(std::vector<RequestId> ids, Task<> work);
   void RemoveIfServed(const RequestId& id);
   Task<> RemoveIfGone(std::vector<RequestId> ids);
   void RemoveDirectory(const RequestId& id);
@@ -45,15 +44,15 @@ class LostRequests {
 
   Context& context_;
   log::Logger logger_;
-  std::map<RequestId, SteadyTime> suspects_;  // with the end of each one's grace
   std::set<RequestId> served_;
-  std::set<RequestId> under_way_;
-  std::set<RequestId> changed_;       // while they were under way
-  std::vector<RequestId> to_remove_;  // whose directories are removed together
-  WakeLoop examination_;
+  Reconciler<RequestId> resets_;
+  // Lock directories are removed together.
+  std::vector<RequestId> to_remove_;
+  std::set<RequestId> removing_;  // these, and those whose removal is under way
+  std::set<RequestId> changed_;   // meanwhile
   WakeLoop removal_;
+  TaskGroup removals_;
   TaskGroup loops_;
-  TaskGroup resets_;
   std::vector<Subscription> subscriptions_;
 };
 

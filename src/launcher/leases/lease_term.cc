@@ -1,10 +1,11 @@
 #include "launcher/leases/lease_term.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "async/attempt.h"
-#include "base/scope_exit.h"
 #include "launcher/leases/lease_sweep.h"
+#include "sched/leases/lease_step.h"
 
 namespace nodepool::launcher {
 namespace {
@@ -14,16 +15,26 @@ constexpr Duration kNoteGrace = std::chrono::seconds(2);
 // How often, and how long in all, a node that another process has locked is tried; Zuul waits as long.
 constexpr Duration kTakePause = std::chrono::milliseconds(200);
 constexpr Duration kTakeTime = std::chrono::seconds(30);
-constexpr Duration kRetryPause = std::chrono::seconds(5);
+constexpr Backoff::Settings kRetryPauses{.initial = std::chrono::seconds(1), .max = std::chrono::seconds(30)};
+constexpr Duration kEndPause = std::chrono::seconds(5);
 constexpr Duration kBusyPause = std::chrono::seconds(1);
+
+std::string StepFailure(const LeaseId& id) {
+  return fmt::format("Lease {} could not be moved on, trying again", id);
+}
 
 }  // namespace
 
 LeaseTerm::LeaseTerm(Context& context, log::Logger logger)
     : context_(context),
       logger_(std::move(logger)),
+      steps_(context.loop, context.random, logger_,
+             {.failure = &StepFailure,
+              .ids_of = [](const LeaseId&) { return log::Ids(); },
+              .pauses = kRetryPauses},
+             [this](const LeaseId& id) { return WorkFor(id); }),
       expiry_(
-          context.loop, "leases", {}, [this] { return ActOnTime(); }, logger_),
+          context.loop, "leases", {}, [this] { return EndExpired(); }, logger_),
       tasks_(context.loop, logger_) {}
 
 LeaseTerm::~LeaseTerm() = default;
@@ -34,9 +45,9 @@ Task<> LeaseTerm::Run() {
   GrantAll();
   std::vector<LeaseId> all;
   for (const auto& [id, lease] : context_.leases.all()) all.push_back(id);
-  for (const LeaseId& id : all) Examine(id);
+  for (const LeaseId& id : all) steps_.Notice(id);
   tasks_.Spawn("sweep leases", SweepLeases(context_, logger_, [this](const LeaseId& id) {
-                 Begin(id, Step::kDropNodes, DropNodes(id));
+                 steps_.Do(id, {"drop lost nodes of a lease", DropNodes(id)});
                }));
   co_await expiry_.Run();
 }
@@ -44,6 +55,7 @@ Task<> LeaseTerm::Run() {
 Task<> LeaseTerm::Stop() {
   subscriptions_.clear();
   co_await tasks_.Stop();
+  co_await steps_.Stop();
 }
 
 void LeaseTerm::Subscribe() {
@@ -51,10 +63,10 @@ void LeaseTerm::Subscribe() {
       context_.leases.OnChange([this](const LeaseId& id, const store::StoredLease* before,
                                       const store::StoredLease* after) { LeaseChanged(id, before, after); }));
   subscriptions_.push_back(context_.requests.OnChange([this](const RequestId& id, const auto*, const auto*) {
-    if (const store::StoredLease* lease = context_.leases.WaitingFor(id)) Examine(lease->id);
+    if (const store::StoredLease* lease = context_.leases.WaitingFor(id)) steps_.Notice(lease->id);
   }));
   subscriptions_.push_back(context_.nodes.OnChange([this](const NodeId& id, const auto*, const auto*) {
-    if (const store::StoredLease* lease = context_.leases.Holding(id)) Examine(lease->id);
+    if (const store::StoredLease* lease = context_.leases.Holding(id)) steps_.Notice(lease->id);
   }));
   // While ZooKeeper was away, clients could not renew.
   subscriptions_.push_back(context_.store.tree.client().OnSession([this](zk::SessionState state) {
@@ -70,97 +82,49 @@ void LeaseTerm::GrantAll() {
 
 void LeaseTerm::LeaseChanged(const LeaseId& id, const store::StoredLease* before,
                              const store::StoredLease* after) {
-  if (after == nullptr) {
-    delayed_.Erase(id);
-    return deadlines_.Erase(id);
-  }
+  if (after == nullptr) return deadlines_.Erase(id);
   bool is_written = before == nullptr || before->revision.mzxid != after->revision.mzxid;
   if (is_written) deadlines_.Set(id, context_.loop.SteadyNow() + after->record.duration());
   expiry_.Wake();
-  Examine(id);
+  steps_.Notice(id);
 }
 
-SteadyTime LeaseTerm::ActOnTime() {
+SteadyTime LeaseTerm::EndExpired() {
   SteadyTime now = context_.loop.SteadyNow();
-  EndExpired(now);
-  for (const LeaseId& id : delayed_.TakeDue(now)) Examine(id);
-  return std::min(deadlines_.First(), delayed_.First());
-}
-
-void LeaseTerm::EndExpired(SteadyTime now) {
   for (const LeaseId& id : deadlines_.TakeDue(now)) {
     const store::StoredLease* lease = context_.leases.Find(id);
     if (lease == nullptr) continue;
-    bool must_wait = under_way_.contains(id) || !context_.leases.synced();
-    if (must_wait) {
-      deadlines_.Set(id, now + kBusyPause);
-    } else {
-      deadlines_.Set(id, now + kRetryPause);  // in case that it fails
-      Expire(*lease);
-    }
+    bool must_wait = steps_.IsUnderWay(id) || !context_.leases.synced();
+    deadlines_.Set(id, now + (must_wait ? kBusyPause : kEndPause));  // in case that it fails
+    if (must_wait) continue;
+    steps_.Do(id, {"end a lease", EndUnrenewed(id, lease->revision.version)});
   }
+  return deadlines_.First();
 }
 
-void LeaseTerm::Expire(const store::StoredLease& lease) {
-  Begin(lease.id, Step::kEnd, EndUnrenewed(lease.id, lease.revision.version));
-}
-
-void LeaseTerm::Examine(const LeaseId& id) {
-  if (under_way_.contains(id)) {
-    changed_.insert(id);
-    return;
-  }
+std::optional<LeaseTerm::Steps::Work> LeaseTerm::WorkFor(const LeaseId& id) {
   const store::StoredLease* lease = context_.leases.Find(id);
-  if (lease == nullptr) return delayed_.Erase(id);
-  Step step = StepOf(*lease);
-  if (step == Step::kNone) return delayed_.Erase(id);
-  SteadyTime now = context_.loop.SteadyNow();
-  Duration age = now - delayed_.Begun(id, step, now);
-  if (step == Step::kNoteRequest && age < kNoteGrace) return Delay(id, step, kNoteGrace - age);
-  if (!delayed_.IsDelayed(id, now)) Begin(id, step, Carry(id, step));
-}
-
-void LeaseTerm::Delay(const LeaseId& id, Step step, Duration pause) {
-  SteadyTime now = context_.loop.SteadyNow();
-  delayed_.Begun(id, step, now);
-  delayed_.Delay(id, now + pause);
-  expiry_.Wake();
-}
-
-LeaseTerm::Step LeaseTerm::StepOf(const store::StoredLease& lease) const {
-  const store::StoredRequest* request = context_.requests.Find(lease.record.request);
-  auto node = [this](const NodeId& id) {
-    const store::StoredNode* found = context_.nodes.Find(id);
+  if (lease == nullptr) return std::nullopt;
+  const store::StoredRequest* request = context_.requests.Find(lease->record.request);
+  auto node = [this](const NodeId& node_id) {
+    const store::StoredNode* found = context_.nodes.Find(node_id);
     return found == nullptr ? nullptr : &found->record;
   };
-  return sched::NextStep(lease.record, request == nullptr ? nullptr : &request->record, node);
-}
-
-void LeaseTerm::Begin(const LeaseId& id, Step step, Task<> work) {
-  if (!under_way_.insert(id).second) return;
-  tasks_.Spawn("lease " + id.value, Guarded(id, step, std::move(work)));
-}
-
-Task<> LeaseTerm::Guarded(LeaseId id, Step step, Task<> work) {
-  ScopeExit done([&] {
-    under_way_.erase(id);
-    if (changed_.erase(id) > 0) Examine(id);
-  });
-  Outcome<> worked = co_await Attempt(std::move(work));
-  if (worked) co_return;
-  if (FailedWith(worked, Verdict::kLostSession)) worked.error().Rethrow();
-  logger_.Error("Lease {} could not be moved on, trying again: {}", id, worked.error().message());
-  Delay(id, step, kRetryPause);
-}
-
-Task<> LeaseTerm::Carry(LeaseId id, Step step) {
-  using Work = Task<> (LeaseTerm::*)(LeaseId);
-  static const std::map<Step, Work> works = {{Step::kNoteRequest, &LeaseTerm::NoteRequest},
-                                             {Step::kTake, &LeaseTerm::Take},
-                                             {Step::kFail, &LeaseTerm::Fail},
-                                             {Step::kDropNodes, &LeaseTerm::DropNodes},
-                                             {Step::kEnd, &LeaseTerm::End}};
-  return (this->*works.at(step))(std::move(id));
+  switch (sched::NextStep(lease->record, request == nullptr ? nullptr : &request->record, node)) {
+    case sched::LeaseStep::kNone:
+      return std::nullopt;
+    case sched::LeaseStep::kNoteRequest:
+      return Steps::Work{"note a lease's request", NoteRequest(id), kNoteGrace};
+    case sched::LeaseStep::kTake:
+      return Steps::Work{"take a lease's nodes", Take(id)};
+    case sched::LeaseStep::kFail:
+      return Steps::Work{"fail a lease", Fail(id)};
+    case sched::LeaseStep::kDropNodes:
+      return Steps::Work{"drop lost nodes of a lease", DropNodes(id)};
+    case sched::LeaseStep::kEnd:
+      return Steps::Work{"end a lease", End(id)};
+  }
+  return std::nullopt;
 }
 
 // The only scan of all requests, after the death of a web server.
@@ -179,10 +143,9 @@ Task<> LeaseTerm::NoteRequest(LeaseId id) {
 }
 
 Task<> LeaseTerm::Take(LeaseId id) {
-  SteadyTime now = context_.loop.SteadyNow();
-  bool is_late = now - delayed_.Begun(id, Step::kTake, now) >= kTakeTime;
+  bool is_late = steps_.NeededFor(id) >= kTakeTime;
   store::Leases::Taking taking = co_await context_.store.leases.Take(id);
-  if (taking.may_pass && !is_late) co_return Delay(id, Step::kTake, kTakePause);
+  if (taking.may_pass && !is_late) co_return steps_.Pause(id, kTakePause);
   if (taking.is_taken) {
     logger_.Info("Lease {}: its nodes are handed over", id);
     std::vector<NodeId> lost = co_await context_.store.leases.DropLostNodes(id);

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <set>
+#include <optional>
 #include <vector>
 
+#include "async/reconciler.h"
 #include "async/task_group.h"
 #include "async/wake_loop.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
-#include "launcher/leases/delayed_steps.h"
 #include "launcher/leases/lease_deadlines.h"
 
 namespace nodepool::launcher {
@@ -24,23 +24,16 @@ class LeaseTerm {
   Task<> Stop();
 
  private:
-  using Step = sched::LeaseStep;
+  using Steps = Reconciler<LeaseId>;
 
   void Subscribe();
   // Gives every lease its full time.
   void GrantAll();
   void LeaseChanged(const LeaseId& id, const store::StoredLease* before, const store::StoredLease* after);
-  SteadyTime ActOnTime();
-  void EndExpired(SteadyTime now);
-  void Expire(const store::StoredLease& lease);
-  void Examine(const LeaseId& id);
-  Step StepOf(const store::StoredLease& lease) const;
-  // The work waits for nothing but ZooKeeper: meanwhile nothing else is done about the lease.
-  void Begin(const LeaseId& id, Step step, Task<> work);
-  Task<> Guarded(LeaseId id, Step step, Task<> work);
-  // Does the lease's step again later, unless it has another one by then.
-  void Delay(const LeaseId& id, Step step, Duration pause);
-  Task<> Carry(LeaseId id, Step step);
+  // Ends the leases whose time is over; returns when the next one's is.
+  SteadyTime EndExpired();
+  // The lease's next step.
+  std::optional<Steps::Work> WorkFor(const LeaseId& id);
   Task<> NoteRequest(LeaseId id);
   Task<> Take(LeaseId id);
   Task<> Fail(LeaseId id);
@@ -51,9 +44,7 @@ class LeaseTerm {
   Context& context_;
   log::Logger logger_;
   LeaseDeadlines deadlines_;
-  DelayedSteps delayed_;
-  std::set<LeaseId> under_way_;
-  std::set<LeaseId> changed_;  // meanwhile
+  Steps steps_;
   WakeLoop expiry_;
   TaskGroup tasks_;
   std::vector<Subscription> subscriptions_;

@@ -1,0 +1,148 @@
+#include "async/reconciler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/testing/virtual_time.h"
+
+namespace nodepool {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class ReconcilerTest : public ::testing::Test {
+ protected:
+  using Works = Reconciler<std::string>;
+
+  void TearDown() override { time.Run(works.Stop()); }
+  std::optional<Works::Work> WorkFor(const std::string& key) {
+    if (needs.empty()) return std::nullopt;
+    return Works::Work{needs, Do(key, needs), after};
+  }
+  Task<> Do(std::string key, std::string_view what) {
+    done.push_back(key + " " + std::string(what));
+    co_await time.loop().SleepFor(seconds(1));
+    if (pause) works.Pause(key, *pause);
+    if (!fault.empty()) throw Error(Verdict::kFail, fault);
+    needs = "";
+  }
+  // What was begun during this time.
+  std::vector<std::string> During(Duration duration) {
+    done.clear();
+    time.Advance(duration);
+    return done;
+  }
+
+  testing::VirtualTime time;
+  SeededRandom random{1};
+  std::string_view needs = "repair";
+  Duration after{0};
+  std::optional<Duration> pause;
+  std::string fault;
+  std::vector<std::string> done;
+  Works works{time.loop(),
+              random,
+              log::Logger("test.async"),
+              {.failure = [](const std::string& key) { return key + " failed"; },
+               .ids_of = [](const std::string&) { return log::Ids(); },
+               .pauses = {seconds(2), seconds(60), 2.0, 0.0}},
+              [this](const std::string& key) { return WorkFor(key); }};
+};
+
+TEST_F(ReconcilerTest, WorksOnAKeyOnceAtATimeAndOnOthersBeside) {
+  works.Notice("a");
+  works.Notice("a");
+  works.Notice("b");
+  EXPECT_THAT(During(milliseconds(500)), ElementsAre("a repair", "b repair"));
+  EXPECT_TRUE(works.IsUnderWay("a"));
+  EXPECT_THAT(During(seconds(5)), IsEmpty());
+  EXPECT_FALSE(works.IsUnderWay("a"));
+}
+
+TEST_F(ReconcilerTest, LooksAgainAfterwardsAtWhatChangedMeanwhile) {
+  works.Notice("a");
+  time.Advance(milliseconds(500));
+  works.Notice("a");
+  time.Advance(milliseconds(400));
+  EXPECT_THAT(During(seconds(5)), IsEmpty()) << "nothing is needed any more";
+  needs = "repair";
+  works.Notice("a");
+  time.Advance(milliseconds(500));
+  works.Notice("a");
+  fault = "away";
+  EXPECT_THAT(During(seconds(2)), IsEmpty()) << "but not before the pause of a failure is over";
+  EXPECT_THAT(During(seconds(1)), ElementsAre("a repair"));
+}
+
+TEST_F(ReconcilerTest, RepeatsAfterGrowingPausesUntilItSucceeds) {
+  fault = "away";
+  works.Notice("a");
+  EXPECT_THAT(During(milliseconds(2900)), SizeIs(1));
+  EXPECT_THAT(During(milliseconds(4900)), SizeIs(1)) << "after 3 s";
+  EXPECT_THAT(During(milliseconds(8900)), SizeIs(1)) << "after 5 s more";
+  fault = "";
+  time.Advance(seconds(60));
+  EXPECT_THAT(During(seconds(300)), IsEmpty());
+  needs = "repair";
+  fault = "away";
+  works.Notice("a");
+  EXPECT_THAT(During(milliseconds(3100)), SizeIs(2)) << "the pauses begin anew";
+}
+
+TEST_F(ReconcilerTest, APauseConcernsOneKindOfWork) {
+  fault = "away";
+  works.Notice("a");
+  time.Advance(milliseconds(1500));
+  works.Notice("a");
+  EXPECT_THAT(During(milliseconds(500)), IsEmpty());
+  needs = "removal";
+  works.Notice("a");
+  EXPECT_THAT(During(milliseconds(100)), ElementsAre("a removal"));
+}
+
+TEST_F(ReconcilerTest, WorkMayWaitUntilItHasBeenNeededForSoLong) {
+  after = seconds(10);
+  works.Notice("a");
+  time.Advance(seconds(9));
+  works.Notice("a");
+  EXPECT_THAT(During(milliseconds(900)), IsEmpty());
+  EXPECT_THAT(During(milliseconds(200)), ElementsAre("a repair"));
+  needs = "repair";
+  works.Notice("a");
+  needs = "";
+  EXPECT_THAT(During(seconds(20)), IsEmpty()) << "it is needed no more";
+}
+
+TEST_F(ReconcilerTest, WorkCanAskToBeDoneAgain) {
+  pause = seconds(5);
+  works.Notice("a");
+  time.Advance(milliseconds(1500));
+  needs = "repair";
+  works.Notice("a");
+  EXPECT_THAT(During(seconds(4)), IsEmpty());
+  EXPECT_THAT(During(seconds(1)), ElementsAre("a repair"));
+  EXPECT_GE(works.NeededFor("a"), seconds(6));
+}
+
+TEST_F(ReconcilerTest, WhatIsCancelledIsForgotten) {
+  works.Notice("a");
+  time.Advance(milliseconds(500));
+  works.CancelAll();
+  EXPECT_THAT(During(seconds(60)), IsEmpty());
+  works.Notice("a");
+  EXPECT_THAT(During(seconds(1)), ElementsAre("a repair"));
+}
+
+TEST_F(ReconcilerTest, WorkOfTheCallerIsDoneUnlessOtherIsUnderWay) {
+  needs = "";
+  works.Do("a", {"visit", Do("a", "visit")});
+  works.Do("a", {"visit", Do("a", "visit")});
+  EXPECT_THAT(During(seconds(5)), ElementsAre("a visit"));
+}
+
+}  // namespace
+}  // namespace nodepool
