@@ -93,13 +93,13 @@ std::optional<ProviderReport> ReadEntry(const json::value& value, const Provider
   return value.is_object() ? std::optional(ReadReport(value.get_object())) : std::nullopt;
 }
 
-json::value ToJsonValue(const Shortage& shortage) {
+json::value ToJsonValue(const ShortStock& shortage) {
   return json::object{{"since", ToSeconds(shortage.since)}, {"why", shortage.why}};
 }
 
-std::optional<Shortage> ReadEntry(const json::value& value, const Shortage&) {
+std::optional<ShortStock> ReadEntry(const json::value& value, const ShortStock&) {
   if (!value.is_object()) return std::nullopt;
-  return Shortage{TimeOf(value.get_object(), "since"), TextOf(value.get_object(), "why")};
+  return ShortStock{TimeOf(value.get_object(), "since"), TextOf(value.get_object(), "why")};
 }
 
 json::value ToJsonValue(const std::string& text) { return json::value(text); }
@@ -173,7 +173,7 @@ void EachField(Fields& fields, T& component) {
   if (is_pool) fields("provider_name", component.provider_name);
   if (component.kind == ComponentKind::kLauncher) {
     fields("providers", component.providers, EntriesCodec<ProviderName, ProviderReport>());
-    fields("shortages", component.shortages, EntriesCodec<LabelName, Shortage>());
+    fields("shortages", component.shortages, EntriesCodec<LabelName, ShortStock>());
   }
   fields("state", component.state, ComponentStateCodec());
   if (is_pool) fields("supported_labels", component.supported_labels);

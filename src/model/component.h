@@ -44,11 +44,11 @@ struct ProviderReport {
 
 // Fewer free nodes of a label than its min-ready, and none on their way, since a launcher's last attempts
 // failed or the label cannot be launched.
-struct Shortage {
+struct ShortStock {
   WallTime since{};
   std::string why;
 
-  bool operator==(const Shortage&) const = default;
+  bool operator==(const ShortStock&) const = default;
 };
 
 // A configuration that a daemon does not use because it has a fault; the previous one is in force.
@@ -72,7 +72,7 @@ struct Component {
   std::optional<RejectedConfiguration> configuration_rejected;
   // Launchers only, and not those of the Python implementation:
   std::map<ProviderName, ProviderReport> providers;
-  std::map<LabelName, Shortage> shortages;
+  std::map<LabelName, ShortStock> shortages;
   // Pools only:
   LauncherId id;
   std::optional<PoolName> name;  // missing in records of old versions
