@@ -77,7 +77,8 @@ void Builder::ConfigurationRejected(std::optional<RejectedConfiguration> rejecte
 void Builder::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
   if (!config->common.images_dir) {
     logger_.Error("The new configuration names no images-dir; the previous one stays in force");
-    ConfigurationRejected(RejectedConfiguration{context_.loop.Now(), config->common.path + ": images-dir is missing"});
+    ConfigurationRejected(
+        RejectedConfiguration{context_.loop.Now(), config->common.path + ": images-dir is missing"});
     return;
   }
   if (rejected_) ConfigurationRejected(std::nullopt);

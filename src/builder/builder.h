@@ -45,8 +45,8 @@ class Builder {
   // after Start() has ended.
   void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config);
 
-  // The changed configuration has a fault, so that the previous one stays in force; none: it can be used again.
-  // Announced in ZooKeeper.
+  // The changed configuration has a fault, so that the previous one stays in force; none: it can be used
+  // again. Announced in ZooKeeper.
   void ConfigurationRejected(std::optional<RejectedConfiguration> rejected);
 
   const std::set<ImageName>& building() const { return builds_.building(); }

@@ -27,7 +27,8 @@ class Part {
   virtual Task<> Start() { co_return; }
   // Puts `config` in force.
   virtual void Reconfigure(std::shared_ptr<const driver::LoadedConfig> /*config*/) {}
-  // The changed configuration has a fault, so that the previous one stays in force; none: it can be used again.
+  // The changed configuration has a fault, so that the previous one stays in force; none: it can be used
+  // again.
   virtual void ConfigurationRejected(const std::optional<RejectedConfiguration>& /*rejected*/) {}
   // Ends its work. Called again after the session is closed, to end what the first call could not end in
   // time.

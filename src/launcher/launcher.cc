@@ -50,11 +50,12 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       deleted_nodes_(context_, providers_),
       cleanup_(context_, providers_),
       drains_(context_, providers_),
-      min_ready_(context_, [this](const LabelName& label) { return OfferOf(label); },
-                 [this](const MinReady::Shortages& shortages) {
-                   shortages_ = shortages;
-                   Announce();
-                 }),
+      min_ready_(
+          context_, [this](const LabelName& label) { return OfferOf(label); },
+          [this](const MinReady::Shortages& shortages) {
+            shortages_ = shortages;
+            Announce();
+          }),
       label_faults_(
           loop, "faults of labels", {.settle = kFaultsPause, .longest = context_.intervals.cleanup},
           [this] {

@@ -62,8 +62,8 @@ class Launcher {
   // are drained and stopped (D-31). Call after Start() has ended.
   void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config);
 
-  // The changed configuration has a fault, so that the previous one stays in force; none: it can be used again.
-  // Announced in ZooKeeper.
+  // The changed configuration has a fault, so that the previous one stays in force; none: it can be used
+  // again. Announced in ZooKeeper.
   void ConfigurationRejected(std::optional<RejectedConfiguration> rejected);
   const std::optional<RejectedConfiguration>& rejected() const { return rejected_; }
 

@@ -27,8 +27,8 @@ class MinReady {
  public:
   using Shortages = std::map<LabelName, ShortStock>;
 
-  // `report` gets the labels whose stock is short whenever they change: since the last request for one failed,
-  // or it cannot be launched, and until a request is fulfilled or there are enough nodes.
+  // `report` gets the labels whose stock is short whenever they change: since the last request for one
+  // failed, or it cannot be launched, and until a request is fulfilled or there are enough nodes.
   MinReady(Context& context, std::function<LabelOffer(const LabelName&)> offer_of,
            std::function<void(const Shortages&)> report);
   ~MinReady();  // call Stop() first
@@ -67,7 +67,7 @@ class MinReady {
   log::Logger logger_;
   store::MinReadyRequests requests_;
   bool is_submitting_ = false;
-  std::map<LabelName, std::string> lacking_;       // logged
+  std::map<LabelName, std::string> lacking_;  // logged
   Shortages shortages_;
   std::set<RequestId> finishing_;                  // ours, decided
   std::map<LabelName, std::set<RequestId>> open_;  // of all launchers; until the request is gone or failed

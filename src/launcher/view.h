@@ -44,8 +44,8 @@ class View {
   std::optional<WallTime> NextBuild(const ImageName& image) const;
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const;
-  // What operators should check, of the whole cluster (listing/find_problems.h), while the records are complete.
-  // The reasons of the 500 requests that wait for longest are known.
+  // What operators should check, of the whole cluster (listing/find_problems.h), while the records are
+  // complete. The reasons of the 500 requests that wait for longest are known.
   listing::Problems Problems() const;
 
  private:

@@ -10,13 +10,13 @@ void AddMissingDaemons(Problems& out, const StatusRecords& records) {
     out.push_back({.kind = "no-launcher",
                    .subject = {"components"},
                    .text = "No launcher runs: nobody takes requests or deletes nodes",
-                   .remedy = "Start one: systemctl start nodepool-launcher; if it ends at once, its log says why"});
+                   .remedy = "systemctl start nodepool-launcher; if it ends at once, its log says why"});
   }
   if (!Runs(records, ComponentKind::kBuilder) && !records.configured.images.empty()) {
     out.push_back({.kind = "no-builder",
                    .subject = {"components"},
                    .text = "No builder runs: no image is built or uploaded",
-                   .remedy = "Start one: systemctl start nodepool-builder; if it ends at once, its log says why"});
+                   .remedy = "systemctl start nodepool-builder; if it ends at once, its log says why"});
   }
 }
 
@@ -24,14 +24,14 @@ void AddRejectedConfigurations(Problems& out, const StatusRecords& records) {
   for (const auto& [path, component] : records.components) {
     const auto& rejected = component.configuration_rejected;
     if (!rejected) continue;
-    out.push_back({.kind = "configuration-rejected",
-                   .name = fmt::format("{}/{}", ToString(component.kind), component.hostname),
-                   .since = rejected->since,
-                   .subject = {"components", path},
-                   .text = fmt::format("The {} on {} keeps its previous configuration: {}",
-                                       ToString(component.kind), component.hostname, InOneLine(rejected->error)),
-                   .remedy = "Correct the file there: nodepool config-validate checks it, and the daemon reads "
-                             "it again by itself"});
+    out.push_back(
+        {.kind = "configuration-rejected",
+         .name = fmt::format("{}/{}", ToString(component.kind), component.hostname),
+         .since = rejected->since,
+         .subject = {"components", path},
+         .text = fmt::format("The {} on {} keeps its previous configuration: {}", ToString(component.kind),
+                             component.hostname, InOneLine(rejected->error)),
+         .remedy = "Correct the file (nodepool config-validate); it is read again by itself"});
   }
 }
 

@@ -15,11 +15,11 @@ std::vector<std::string_view> SeverityWords() {
 }
 
 std::vector<std::string_view> ProblemKinds() {
-  return {"no-launcher",         "no-builder",        "configuration-rejected", "launcher-gone",
-          "provider-failing",    "provider-notice",   "provider-unserved",      "provider-paused",
-          "quota-full",          "slow-deletion",     "label-unavailable",      "label-unoffered",
-          "short-stock",         "image-build-failed", "image-not-built",       "image-too-old",
-          "image-upload-failed", "image-not-uploaded", "tenant-limit",          "requests-waiting"};
+  return {"no-launcher",         "no-builder",         "configuration-rejected", "launcher-gone",
+          "provider-failing",    "provider-notice",    "provider-unserved",      "provider-paused",
+          "quota-full",          "slow-deletion",      "label-unavailable",      "label-unoffered",
+          "short-stock",         "image-build-failed", "image-not-built",        "image-too-old",
+          "image-upload-failed", "image-not-uploaded", "tenant-limit",           "requests-waiting"};
 }
 
 std::string Counted(std::size_t count, std::string_view noun) {

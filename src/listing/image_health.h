@@ -20,7 +20,7 @@ struct ImageHealth {
   std::vector<ProviderName> missing;  // providers that list it and have no ready upload
   // The newest upload of each provider where that has failed.
   std::map<ProviderName, const store::StoredUpload*> failed_uploads;
-  std::set<LabelName> labels;         // the labels of these providers that boot from it
+  std::set<LabelName> labels;  // the labels of these providers that boot from it
 };
 
 // `configured` is null for an image that is not configured.

@@ -20,21 +20,24 @@ std::set<LabelName> WithoutImage(const StatusRecords& records) {
   return labels;
 }
 
-std::string StockOf(const LabelName& label, const StatusRecords& records) {
+// "0 of 2 min-ready nodes"; empty if there are enough.
+std::string ShortStockOf(const LabelName& label, const StatusRecords& records) {
   auto configured = records.configured.labels.find(label);
-  if (configured == records.configured.labels.end() || configured->second <= 0) return "";
-  return fmt::format("{} of {} min-ready nodes", records.nodes.FreeCount(label), configured->second);
+  if (configured == records.configured.labels.end()) return "";
+  auto free = static_cast<int>(records.nodes.FreeCount(label));
+  return free >= configured->second ? "" : fmt::format("{} of {} min-ready nodes", free, configured->second);
 }
 
 void AddUnavailable(Problems& out, const StatusRecords& records, std::set<LabelName>& known) {
   for (const auto& [label, faults] : FaultsOfLabels(records.components)) {
     if (!known.insert(label).second) continue;
-    std::string stock = StockOf(label, records);
-    out.push_back({.kind = "label-unavailable",
-                   .name = label.value,
-                   .text = fmt::format("Label {} cannot be launched: {}{}", label, InOneLine(Join(faults, "; ")),
-                                       stock.empty() ? "" : "; there are " + stock),
-                   .remedy = "Correct the label in nodepool.yaml, or make what it names in the cloud"});
+    std::string stock = ShortStockOf(label, records);
+    out.push_back(
+        {.kind = "label-unavailable",
+         .name = label.value,
+         .text = fmt::format("Label {} cannot be launched: {}{}", label, InOneLine(Join(faults, "; ")),
+                             stock.empty() ? "" : "; it has " + stock),
+         .remedy = "Correct the label in nodepool.yaml, or make what it names in the cloud"});
   }
 }
 
@@ -48,21 +51,20 @@ void AddUnoffered(Problems& out, const StatusRecords& records) {
     out.push_back({.kind = "label-unoffered",
                    .name = label.value,
                    .text = fmt::format("No pool offers label {}, whose min-ready is {}", label, min_ready),
-                   .remedy = "Add it to a pool in nodepool.yaml, start the launcher that has one, or set its "
-                             "min-ready to 0"});
+                   .remedy = "Add it to a pool, start a launcher that has one, or set its min-ready to 0"});
   }
 }
 
 void AddShortStock(Problems& out, const StatusRecords& records, const std::set<LabelName>& known) {
   for (const auto& [label, shortage] : ShortagesOf(records.configured, records.components, records.nodes)) {
     if (known.contains(label)) continue;
-    out.push_back({.kind = "short-stock",
-                   .name = label.value,
-                   .severity = Severity::kWait,
-                   .since = shortage.since,
-                   .text = fmt::format("Label {} has {}: {}", label, StockOf(label, records),
-                                       InOneLine(shortage.why)),
-                   .remedy = "Raise the limit that the reason names, give nodes back, or lower its min-ready"});
+    out.push_back(
+        {.kind = "short-stock",
+         .name = label.value,
+         .severity = Severity::kWait,
+         .since = shortage.since,
+         .text = fmt::format("Label {} has {}: {}", label, ShortStockOf(label, records), InOneLine(shortage.why)),
+         .remedy = "Raise the limit that the reason names, give nodes back, or lower min-ready"});
   }
 }
 

@@ -13,7 +13,8 @@ namespace nodepool::listing {
 
 // Why labels cannot be launched, by label: the faults of all pools that offer them, "c1 main: no flavor ...".
 // A label that a pool offers without a fault is left out.
-std::map<LabelName, std::vector<std::string>> FaultsOfLabels(const std::map<std::string, Component>& components);
+std::map<LabelName, std::vector<std::string>> FaultsOfLabels(
+    const std::map<std::string, Component>& components);
 
 struct LabelShortage {
   int missing = 0;  // min-ready nodes

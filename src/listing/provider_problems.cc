@@ -33,14 +33,14 @@ void AddFailing(Problems& out, const StatusRecords& records) {
     }
   }
   for (const auto& [provider, entry] : failing) {
-    out.push_back({.kind = "provider-failing",
-                   .name = provider.value,
-                   .since = entry.first->since,
-                   .subject = {"providers", provider.value},
-                   .text = fmt::format("The launcher on {} cannot use provider {}: {}",
-                                       fmt::join(entry.launchers, ", "), provider, InOneLine(entry.first->fault)),
-                   .remedy = "Check its address and its credentials, such as clouds.yaml: nodepool "
-                             "config-validate --online tries them; the launcher tries again by itself"});
+    out.push_back(
+        {.kind = "provider-failing",
+         .name = provider.value,
+         .since = entry.first->since,
+         .subject = {"providers", provider.value},
+         .text = fmt::format("The launcher on {} cannot use provider {}: {}",
+                             fmt::join(entry.launchers, ", "), provider, InOneLine(entry.first->fault)),
+         .remedy = "Check its address and credentials (clouds.yaml): nodepool config-validate --online"});
   }
 }
 
@@ -53,8 +53,7 @@ void AddNotices(Problems& out, const StatusRecords& records) {
                         .name = fmt::format("{}/{}", provider, Excerpt(notice)),
                         .subject = {"providers", provider.value},
                         .text = fmt::format("Provider {}: {}", provider, InOneLine(notice)),
-                        .remedy = "Start what does not answer, or take it out of nodepool.yaml; the launcher "
-                                  "tries again by itself"};
+                        .remedy = "Start what does not answer, or take it out of nodepool.yaml"};
         if (known.insert(problem.text).second) out.push_back(std::move(problem));
       }
     }
@@ -80,8 +79,7 @@ std::set<std::string> HostsGone(const std::set<NodeId>& nodes, const StatusRecor
   std::erase_if(hosts, [&](const std::string& host) {
     return std::ranges::any_of(records.components, [&](const auto& entry) {
       const std::string& name = entry.second.hostname;
-      return entry.second.kind == ComponentKind::kLauncher &&
-             (host == name || host.starts_with(name + "."));
+      return entry.second.kind == ComponentKind::kLauncher && (host == name || host.starts_with(name + "."));
     });
   });
   return hosts;
@@ -110,7 +108,7 @@ void AddUnserved(Problems& out, const StatusRecords& records) {
                      .subject = {"components"},
                      .text = fmt::format("The launcher on {} is gone: nobody serves provider {}{}",
                                          fmt::join(gone, ", "), provider, left),
-                     .remedy = "Start it again: systemctl start nodepool-launcher; its log says why it ended"});
+                     .remedy = "systemctl start nodepool-launcher there; its log says why it ended"});
     }
   }
 }
@@ -167,18 +165,20 @@ void AddFullPools(Problems& out, const StatusRecords& records) {
         uses.push_back(use + " of the pool");
     }
     Resources used;
-    for (const PoolKey& other : records.nodes.PoolsWithNodes(pool.provider)) Add(used, records.nodes.UsedBy(other));
+    for (const PoolKey& other : records.nodes.PoolsWithNodes(pool.provider))
+      Add(used, records.nodes.UsedBy(other));
     if (report != nullptr) {
-      if (std::string use = FullestOf(report->limit, used); !use.empty()) uses.push_back(use + " of the provider");
+      if (std::string use = FullestOf(report->limit, used); !use.empty())
+        uses.push_back(use + " of the provider");
     }
-    out.push_back({.kind = "quota-full",
-                   .name = fmt::format("{}/{}", pool.provider, pool.pool),
-                   .severity = Severity::kWait,
-                   .subject = {"providers", pool.provider.value},
-                   .text = fmt::format("Provider {} has no capacity for requests of pool {}{}{}", pool.provider,
-                                       pool.pool, uses.empty() ? "" : ": in use are ", Join(uses, ", ")),
-                   .remedy = "Raise the quota in the cloud or the pool's limits in nodepool.yaml, or give nodes "
-                             "back"});
+    out.push_back(
+        {.kind = "quota-full",
+         .name = fmt::format("{}/{}", pool.provider, pool.pool),
+         .severity = Severity::kWait,
+         .subject = {"providers", pool.provider.value},
+         .text = fmt::format("Provider {} has no capacity for requests of pool {}{}{}", pool.provider,
+                             pool.pool, uses.empty() ? "" : ": in use are ", Join(uses, ", ")),
+         .remedy = "Raise the quota or the pool's limits, or give nodes back"});
   }
 }
 
@@ -195,7 +195,7 @@ void AddSlowDeletions(Problems& out, const StatusRecords& records) {
                    .subject = {"providers", provider.value},
                    .text = fmt::format("Provider {} has been deleting {} for more than 10 minutes", provider,
                                        Counted(count, "node")),
-                   .remedy = "nodepool list shows them, and the launcher's log what the cloud answers"});
+                   .remedy = "nodepool list shows them; the launcher's log says what the cloud answers"});
   }
 }
 

@@ -34,15 +34,15 @@ void AddTenants(Problems& out, const StatusRecords& records, const Waiting& wait
     const Resources& used = records.nodes.UsedByTenant(tenant);
     std::string reached = ReachedBy(*requests.front(), limits->second, used);
     if (reached.empty()) continue;
-    out.push_back({.kind = "tenant-limit",
-                   .name = tenant,
-                   .severity = Severity::kWait,
-                   .since = WaitsSince(*requests.front()),
-                   .subject = {"requests"},
-                   .text = fmt::format("Tenant {} has {}: {} of it {}", tenant, reached,
-                                       Counted(requests.size(), "request"),
-                                       requests.size() == 1 ? "waits" : "wait"),
-                   .remedy = "Raise its limit in tenant-resource-limits, or wait for its jobs to end"});
+    out.push_back(
+        {.kind = "tenant-limit",
+         .name = tenant,
+         .severity = Severity::kWait,
+         .since = WaitsSince(*requests.front()),
+         .subject = {"requests"},
+         .text = fmt::format("Tenant {} has {}: {} of it {}", tenant, reached,
+                             Counted(requests.size(), "request"), requests.size() == 1 ? "waits" : "wait"),
+         .remedy = "Raise its limit in tenant-resource-limits, or wait for its jobs to end"});
   }
 }
 
@@ -55,16 +55,17 @@ void AddLongWaits(Problems& out, const StatusRecords& records, const Waiting& wa
   }
   for (const auto& [why, requests] : by_reason) {
     const store::StoredRequest& oldest = *requests.front();
-    out.push_back({.kind = "requests-waiting",
-                   .name = oldest.id.value,
-                   .severity = Severity::kWait,
-                   .since = WaitsSince(oldest.record),
-                   .subject = {"requests", oldest.id.value},
-                   .text = fmt::format("{} for more than 5 minutes, {} for longest{}",
-                                       requests.size() == 1 ? "1 request waits"
-                                                            : fmt::format("{} requests wait", requests.size()),
-                                       oldest.id, why.empty() ? "" : ": " + why),
-                   .remedy = "Act on the reason; nodepool request-list --detail shows what each pool says"});
+    out.push_back(
+        {.kind = "requests-waiting",
+         .name = oldest.id.value,
+         .severity = Severity::kWait,
+         .since = WaitsSince(oldest.record),
+         .subject = {"requests", oldest.id.value},
+         .text = fmt::format(
+             "{} for more than 5 minutes, {} for longest{}",
+             requests.size() == 1 ? "1 request waits" : fmt::format("{} requests wait", requests.size()),
+             oldest.id, why.empty() ? "" : ": " + why),
+         .remedy = "nodepool request-list --detail shows what each pool says"});
   }
 }
 

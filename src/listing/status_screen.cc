@@ -33,11 +33,10 @@ Listing ListProblems(const StatusRecords& records) {
                    {.key = "remedy"}},
                   {}};
   for (const Problem& problem : FindProblems(records)) {
-    listing.rows.push_back({Cell(problem.id()), Cell(std::string(problem.kind)),
-                            Cell(std::string(ToString(problem.severity))),
-                            problem.since ? Cell(ToSeconds(*problem.since)) : Cell(),
-                            Cell(std::string(problem.subject.topic)), Cell(problem.subject.key),
-                            Cell(problem.text), Cell(problem.remedy)});
+    listing.rows.push_back(
+        {Cell(problem.id()), Cell(std::string(problem.kind)), Cell(std::string(ToString(problem.severity))),
+         problem.since ? Cell(ToSeconds(*problem.since)) : Cell(), Cell(std::string(problem.subject.topic)),
+         Cell(problem.subject.key), Cell(problem.text), Cell(problem.remedy)});
   }
   return listing;
 }

@@ -19,8 +19,8 @@ inline constexpr std::string_view kStatusParts[] = {"problems", "daemons",  "pro
 // A listing for each part. Of the waiting requests, the `most` oldest ones are listed.
 std::vector<Listing> StatusParts(const StatusRecords& records, std::size_t most);
 
-// The problems with their remedies, then a table for each other part that has rows, except the images: their problems
-// are already listed. Without a line break at the end. If a width is given, no line is wider.
+// The problems with their remedies, then a table for each other part that has rows, except the images: their
+// problems are already listed. Without a line break at the end. If a width is given, no line is wider.
 std::string ToStatusScreen(const std::vector<Listing>& parts, WallTime now, Colors colors,
                            std::optional<std::size_t> width);
 

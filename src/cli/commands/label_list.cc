@@ -12,8 +12,8 @@ namespace {
 
 Task<ListingCommand::Listings> Make(Context& context, const Tree& tree) {
   ListingCommand::Listings listings;
-  listings.push_back(listing::ListLabels(driver::ConfiguredBy(*context.config), tree.components().all(), tree.nodes(),
-                                         tree.requests(), tree.images(), context.loop.Now()));
+  listings.push_back(listing::ListLabels(driver::ConfiguredBy(*context.config), tree.components().all(),
+                                         tree.nodes(), tree.requests(), tree.images(), context.loop.Now()));
   co_return listings;
 }
 

@@ -55,7 +55,8 @@ ListingCommand UploadListing(listing::UploadDetail detail) {
 }
 ListingCommand ImageStatusListing() {
   auto make = [](Context& context, const Tree& tree) {
-    return Done(listing::ListImageHealth(tree.images(), driver::ConfiguredBy(*context.config), context.loop.Now()));
+    return Done(
+        listing::ListImageHealth(tree.images(), driver::ConfiguredBy(*context.config), context.loop.Now()));
   };
   return {.needs = {.images = true}, .columns = listing::ImageHealthColumns(), .make = make};
 }

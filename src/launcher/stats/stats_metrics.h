@@ -79,7 +79,8 @@ inline constexpr Metric kAddressableRequests{
 
 inline constexpr Metric kConfigurationRejected{
     Kind::kGauge, "nodepool.{kind}.{hostname~}.configuration_rejected", "nodepool_configuration_rejected",
-    "Since when a launcher or builder keeps its previous configuration because the changed one has a fault, in "
+    "Since when a launcher or builder keeps its previous configuration because the changed one has a fault, "
+    "in "
     "epoch seconds; 0 while it uses the configuration."};
 
 // --- The cluster's state compared with this launcher's configuration --------------
@@ -93,8 +94,8 @@ inline constexpr Metric kImageTooOld{
     Kind::kGauge, "nodepool.image.{image}.too_old", "nodepool_image_too_old",
     "1 while the image's newest ready build is older than twice its rebuild-age, otherwise 0."};
 inline constexpr Metric kImageUploadMissing{
-    Kind::kGauge, "nodepool.image.{image}.provider.{provider}.upload_missing", "nodepool_image_upload_missing",
-    "1 while the provider has no ready upload of the image, otherwise 0."};
+    Kind::kGauge, "nodepool.image.{image}.provider.{provider}.upload_missing",
+    "nodepool_image_upload_missing", "1 while the provider has no ready upload of the image, otherwise 0."};
 
 // --- This launcher's configuration ---------------------------------------------
 inline constexpr Metric kMaxServers{Kind::kGauge, "nodepool.provider.{provider}.max_servers",

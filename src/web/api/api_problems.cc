@@ -20,7 +20,8 @@ const FieldTable<Problem>& ProblemFields() {
        [](const Problem& p) { return TextOrNull(std::string(p.subject.topic)); }},
       {{"key", Text().OrNull(), "the name or id of its entry there; null: no single one"},
        [](const Problem& p) { return TextOrNull(p.subject.key); }},
-      {{"text", Text(), "a sentence without a full stop"}, [](const Problem& p) { return json::value(p.text); }},
+      {{"text", Text(), "a sentence without a full stop"},
+       [](const Problem& p) { return json::value(p.text); }},
       {{"remedy", Text(), "what to do, likewise"}, [](const Problem& p) { return json::value(p.remedy); }},
   });
   return fields;

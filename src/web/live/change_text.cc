@@ -84,8 +84,8 @@ std::string TextOfRejection(const Component& before, const Component& after) {
                : "";
   }
   if (was && was->error == is->error) return "";
-  return fmt::format("The {} on {} keeps its previous configuration: {}.", ToString(after.kind), after.hostname,
-                     Excerpt(is->error, kMaxReason));
+  return fmt::format("The {} on {} keeps its previous configuration: {}.", ToString(after.kind),
+                     after.hostname, Excerpt(is->error, kMaxReason));
 }
 
 template <class Record>

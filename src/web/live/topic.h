@@ -23,9 +23,9 @@ enum class Topic {
   kSamples,
   kStatus
 };
-inline constexpr std::string_view kTopicNames[] = {"nodes",    "requests", "images",    "builds", "uploads",
-                                                   "providers", "components", "jobs", "problems", "leases",
-                                                   "changes",  "samples",  "status"};
+inline constexpr std::string_view kTopicNames[] = {"nodes",     "requests",   "images", "builds",   "uploads",
+                                                   "providers", "components", "jobs",   "problems", "leases",
+                                                   "changes",   "samples",    "status"};
 
 constexpr std::string_view NameOf(Topic topic) { return kTopicNames[static_cast<std::size_t>(topic)]; }
 
