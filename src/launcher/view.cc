@@ -10,7 +10,7 @@ namespace nodepool::launcher {
 namespace {
 
 // One line for each pool, as the command line shows them.
-std::string TextOf(const std::vector<WaitReason>& waits) {
+std::string WaitsInWords(const std::vector<WaitReason>& waits) {
   std::vector<std::string> lines;
   for (const WaitReason& reason : waits)
     lines.push_back(fmt::format("{} {}: {}", reason.pool.provider, reason.pool.pool, reason.text));
@@ -104,7 +104,7 @@ listing::Problems View::Problems() const {
   for (const store::StoredRequest* request : listing::WaitingRequests(context_.requests)) {
     bool waits_for_long = now - listing::WaitsSince(request->record) >= listing::kLongWait;
     if (!waits_for_long || why.size() == kMaxReasons) break;
-    why[request->id] = TextOf(StatusOf(*request).waits);
+    why[request->id] = WaitsInWords(StatusOf(*request).waits);
   }
   listing::Configured configured = driver::ConfiguredBy(*context_.config);
   return listing::FindProblems({configured, context_.registry.all(), context_.nodes, context_.requests,

@@ -22,7 +22,7 @@ struct Problem {
   };
 
   std::string_view kind;  // "provider-failing"; for programs, stable
-  std::string name;       // distinguishes it from others of its kind; empty: there is one at most
+  std::string name = {};  // distinguishes it from others of its kind; empty: there is one at most
   Severity severity = Severity::kBad;
   std::optional<WallTime> since = std::nullopt;  // where it is known
   Subject subject = {};

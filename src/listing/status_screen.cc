@@ -23,14 +23,14 @@ constexpr std::size_t kTables = 4;
 constexpr std::size_t kText = 6, kRemedy = 7;  // columns of the first part
 
 Listing ListProblems(const StatusRecords& records) {
-  Listing listing{{{.key = "id"},
-                   {.key = "kind"},
-                   {.key = "severity"},
-                   {.key = "since"},
-                   {.key = "topic"},
-                   {.key = "key"},
-                   {.key = "text"},
-                   {.key = "remedy"}},
+  Listing listing{{{.key = "id", .title = {}},
+                   {.key = "kind", .title = {}},
+                   {.key = "severity", .title = {}},
+                   {.key = "since", .title = {}},
+                   {.key = "topic", .title = {}},
+                   {.key = "key", .title = {}},
+                   {.key = "text", .title = {}},
+                   {.key = "remedy", .title = {}}},
                   {}};
   for (const Problem& problem : FindProblems(records)) {
     listing.rows.push_back(

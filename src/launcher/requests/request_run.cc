@@ -3,6 +3,7 @@
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "base/scope_exit.h"
+#include "launcher/requests/wait_reasons.h"
 
 namespace nodepool::launcher {
 
