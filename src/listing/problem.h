@@ -12,7 +12,7 @@ namespace nodepool::listing {
 // Something that an operator should check, for `nodepool status`, the web API and the page.
 struct Problem {
   enum class Severity {
-    kBad,   // something does not work until somebody acts
+    kBad,   // something does not work until an operator acts
     kWait,  // something waits, or is switched off, and may pass by itself
   };
   // What it is about: an entry of a resource under /api/v1.

@@ -22,6 +22,8 @@ constexpr std::size_t kTables = 4;
 
 constexpr std::size_t kText = 6, kRemedy = 7;  // columns of the first part
 
+Cell CopyOrNull(std::string_view text) { return text.empty() ? Cell() : Cell(std::string(text)); }
+
 Listing ListProblems(const StatusRecords& records) {
   Listing listing{{{.key = "id", .title = {}},
                    {.key = "kind", .title = {}},
@@ -34,9 +36,9 @@ Listing ListProblems(const StatusRecords& records) {
                   {}};
   for (const Problem& problem : FindProblems(records)) {
     listing.rows.push_back(
-        {Cell(problem.id()), Cell(std::string(problem.kind)), Cell(std::string(ToString(problem.severity))),
-         problem.since ? Cell(ToSeconds(*problem.since)) : Cell(), Cell(std::string(problem.subject.topic)),
-         Cell(problem.subject.key), Cell(problem.text), Cell(problem.remedy)});
+        {CopyOrNull(problem.id()), CopyOrNull(problem.kind), CopyOrNull(ToString(problem.severity)),
+         problem.since ? Cell(ToSeconds(*problem.since)) : Cell(), CopyOrNull(problem.subject.topic),
+         CopyOrNull(problem.subject.key), CopyOrNull(problem.text), CopyOrNull(problem.remedy)});
   }
   return listing;
 }

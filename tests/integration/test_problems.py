@@ -141,3 +141,80 @@ def test_every_planted_fault_is_named_with_its_remedy(scene):
     assert screen.startswith("Check first:\n- "), screen
     for problem in scene.of_status():
         assert f"- {problem['text'][:40]}" in screen and f"\n  {problem['remedy']}\n" in screen, problem
+
+
+LISTS = [["list"], ["status"], ["request-list"], ["label-list"], ["image-list"], ["dib-image-list"], ["image-status"],
+         ["provider-list"], ["info", "fake-cloud"], ["job-list"]]
+
+
+# Configurations of which not all can be read, and the fault that is named.
+BROKEN = {
+    "no clouds.yaml": (lambda text: text.replace("driver: fake", "driver: openstack").replace("fake-cloud", "real"),
+                       "there is no cloud simulated"),
+    "a typo": (lambda text: text.replace("driver: fake", "driver: fkae").replace("fake-cloud", "real"), "fkae: unknown driver"),
+    "no YAML": (lambda text: text + "diskimages: [\n", "line "),
+    "a label without a name": (lambda text: text.replace("- name: small\nproviders", "- nme: small\nproviders"), "labels[0]"),
+}
+
+
+@pytest.mark.parametrize("change,fault", BROKEN.values(), ids=BROKEN)
+def test_what_needs_only_zookeeper_does_without_the_rest(site, monkeypatch, change, fault):
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(site.folder / "none.yaml"))
+    tree = site.tree()
+    node = tree.add_node(provider="elsewhere")
+    config = site.config()
+    before = config.read_text()
+    config.write_text(change(before))
+    assert config.read_text() != before
+
+    def done(*words):
+        done = site.tool(*words, config=config)
+        warnings = [line for line in done.stderr.splitlines() if fault in line]
+        assert done.returncode == 0 and len(warnings) == 1, done
+        assert "going on with what can be read of the configuration" in warnings[0]
+        return done.stdout
+
+    for words in LISTS:
+        done(*words)
+    assert node in done("list")
+    done("hold", node)
+    assert tree.node(node)["state"] == "hold"
+    done("delete", node)
+    assert tree.node(node)["state"] == "deleting"
+
+
+@pytest.mark.parametrize("change", [
+    lambda text: text.replace("host:", "hst:"), lambda text: text.replace("zookeeper-servers:", "zookeeper-servers: ["),
+    lambda text: '"zookeeper-servers"' + text.removeprefix("zookeeper-servers") + "diskimages: [\n",
+    lambda text: text.replace("zookeeper-timeout: 4.0", "zookeeper-timeout: soon")])
+def test_without_the_servers_nothing_is_done(site, change):
+    config = site.config()
+    before = config.read_text()
+    config.write_text(change(before))
+    assert config.read_text() != before
+    done = site.tool("list", config=config)
+    assert done.returncode == 1 and "going on" not in done.stderr and str(config) in done.stderr, done
+
+
+def test_a_rejected_file_is_named_everywhere_until_it_is_good(site):
+    port = free_port()
+    config = site.config(webapp={"listen_address": "127.0.0.1", "port": port})
+    site.launcher(config)
+    good = config.read_text()
+    config.write_text(good.replace("driver: fake", "driver: fkae").replace("fake-cloud", "cloud"))
+    rejected = "nodepool_configuration_rejected"
+
+    def since():
+        found = re.search(rf'^{rejected}{{kind="launcher",hostname="[^"]*"}} (\S+)$', get(port, "/metrics")[2], re.M)
+        return float(found[1]) if found else None
+
+    wait_for(since, "the metric has the time", SECONDS)
+    status, _, body = get(port, "/ready")
+    assert status == 200 and body.startswith("OK; the changed configuration is rejected: ") and "fkae: unknown driver" in body
+    record, = site.observer().components("launcher").values()
+    assert record["configuration_rejected"]["since"] == pytest.approx(since(), abs=0.001)
+    assert "fkae: unknown driver" in record["configuration_rejected"]["error"]
+    config.write_text(good)
+    wait_for(lambda: since() == 0, "the metric has the end", SECONDS)
+    assert get(port, "/ready")[2] == "OK"
+    assert "configuration_rejected" not in next(iter(site.observer().components("launcher").values()))
