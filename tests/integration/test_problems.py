@@ -147,10 +147,10 @@ LISTS = [["list"], ["status"], ["request-list"], ["label-list"], ["image-list"],
          ["provider-list"], ["info", "fake-cloud"], ["job-list"]]
 
 
-# Configurations of which not all can be read, and the fault that is named.
+# Configurations of which not all can be used, and the fault that is named; a cloud that is not known concerns its provider only.
 BROKEN = {
     "no clouds.yaml": (lambda text: text.replace("driver: fake", "driver: openstack").replace("fake-cloud", "real"),
-                       "there is no cloud simulated"),
+                       None),
     "a typo": (lambda text: text.replace("driver: fake", "driver: fkae").replace("fake-cloud", "real"), "fkae: unknown driver"),
     "no YAML": (lambda text: text + "diskimages: [\n", "line "),
     "a label without a name": (lambda text: text.replace("- name: small\nproviders", "- nme: small\nproviders"), "labels[0]"),
@@ -169,9 +169,9 @@ def test_what_needs_only_zookeeper_does_without_the_rest(site, monkeypatch, chan
 
     def done(*words):
         done = site.tool(*words, config=config)
-        warnings = [line for line in done.stderr.splitlines() if fault in line]
-        assert done.returncode == 0 and len(warnings) == 1, done
-        assert "going on with what can be read of the configuration" in warnings[0]
+        warnings = [line for line in done.stderr.splitlines() if "going on with what can be read" in line]
+        assert done.returncode == 0 and len(warnings) == (fault is not None), done
+        assert fault is None or fault in warnings[0], done
         return done.stdout
 
     for words in LISTS:
