@@ -108,6 +108,29 @@ TEST_F(MinReadyTest, ChangedCapacityEndsTheBackOff) {  // D-27
   EXPECT_TRUE(Await([&] { return FreeNodes() == 1; }, seconds(10)));
 }
 
+TEST_F(MinReadyTest, AShortageIsAnnouncedUntilItIsOver) {  // PAGE-20
+  AddPool("cloud", "main", {"small"}).max_servers = 1;
+  label_config("small").min_ready = 2;
+  Running& running = StartLauncher();
+  auto shortages = [&] {
+    for (const auto& [path, component] : running.launcher->records().components.all()) {
+      if (component.kind == ComponentKind::kLauncher) return component.shortages;
+    }
+    return std::map<LabelName, ShortStock>();
+  };
+  ASSERT_TRUE(Await([&] { return !shortages().empty(); }));
+  WallTime since = shortages().at(LabelName("small")).since;
+  EXPECT_THAT(shortages().at(LabelName("small")).why,
+              ::testing::HasSubstr("cloud main: not enough capacity"));
+  time_.Advance(minutes(5));
+  ASSERT_EQ(shortages().size(), 1u);
+  EXPECT_EQ(shortages().at(LabelName("small")).since, since) << "the same one, whatever was tried";
+  auto fewer = std::make_shared<driver::LoadedConfig>(*running.launcher->config());
+  fewer->common.labels.at(LabelName("small")).min_ready = 1;
+  running.launcher->Reconfigure(fewer);
+  EXPECT_TRUE(Await([&] { return shortages().empty(); }));
+}
+
 // Two labels that do not fit at the same time must not displace each other in turn.
 TEST_F(MinReadyTest, NoNodeIsDeletedForIt) {  // LA-24
   AddPool("cloud", "main", {"small", "large"}).max_servers = 1;
@@ -176,6 +199,21 @@ TEST_F(MinReadyImageTest, NothingIsRequestedBeforeThereIsAnImage) {  // BB-16
   AddUpload("debian");
   EXPECT_TRUE(Await([&] { return FreeNodes() == 2; }));
   EXPECT_EQ(fault(), std::nullopt);
+}
+
+TEST_F(MinReadyImageTest, ALabelWithoutFlavorIsAnnouncedThoughNobodyAsksForIt) {  // PAGE-20
+  AddCloud({.labels = {"small"}});
+  AddCloud({.name = "second", .labels = {"broken"}, .label = "flavor-name: none"});
+  Running& running = StartLauncher();
+  auto faults = [&] {
+    std::map<LabelName, std::string> found;
+    for (const Component* pool : running.launcher->records().components.Pools())
+      found.insert(pool->label_faults.begin(), pool->label_faults.end());
+    return found;
+  };
+  EXPECT_TRUE(Await([&] { return !faults().empty(); }, seconds(10)));
+  EXPECT_THAT(faults(), ::testing::ElementsAre(::testing::Pair(
+                            LabelName("broken"), ::testing::HasSubstr("no flavor for label broken"))));
 }
 
 }  // namespace

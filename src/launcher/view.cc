@@ -3,8 +3,21 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "driver/loading/configured.h"
+#include "listing/find_problems.h"
 
 namespace nodepool::launcher {
+namespace {
+
+// One line for each pool, as the command line shows them.
+std::string WaitsInWords(const std::vector<WaitReason>& waits) {
+  std::vector<std::string> lines;
+  for (const WaitReason& reason : waits)
+    lines.push_back(fmt::format("{} {}: {}", reason.pool.provider, reason.pool.pool, reason.text));
+  return Join(lines, "\n");
+}
+
+}  // namespace
 
 std::string View::WhyNotReady() const {
   std::vector<std::string> missing;
@@ -82,6 +95,20 @@ RequestStatus View::StatusOf(const store::StoredRequest& request) const {
     for (const auto& pool : draining_) ask(*pool);
   }
   return status;
+}
+
+listing::Problems View::Problems() const {
+  constexpr std::size_t kMaxReasons = 500;
+  WallTime now = context_.loop.Now();
+  listing::Reasons why;
+  for (const store::StoredRequest* request : listing::WaitingRequests(context_.requests)) {
+    bool waits_for_long = now - listing::WaitsSince(request->record) >= listing::kLongWait;
+    if (!waits_for_long || why.size() == kMaxReasons) break;
+    why[request->id] = WaitsInWords(StatusOf(*request).waits);
+  }
+  listing::Configured configured = driver::ConfiguredBy(*context_.config);
+  return listing::FindProblems({configured, context_.registry.all(), context_.nodes, context_.requests,
+                                context_.images, context_.pauses, std::move(why), now});
 }
 
 std::vector<ProviderStatus> View::Providers() const {

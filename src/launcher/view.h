@@ -12,6 +12,7 @@
 #include "launcher/requests/wait_reasons.h"
 #include "launcher/scheduler.h"
 #include "launcher/status.h"
+#include "listing/problem.h"
 
 namespace nodepool::launcher {
 
@@ -43,6 +44,9 @@ class View {
   std::optional<WallTime> NextBuild(const ImageName& image) const;
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const;
+  // What operators should check, of the whole cluster (listing/find_problems.h), while the records are
+  // complete. The reasons of the 500 requests that wait for longest are known.
+  listing::Problems Problems() const;
 
  private:
   RequestStatus StatusOf(const store::StoredRequest& request) const;
