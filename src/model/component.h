@@ -39,6 +39,14 @@ struct ProviderReport {
   bool operator==(const ProviderReport&) const = default;
 };
 
+// A launcher's web server, on its host.
+struct WebServer {
+  std::int64_t port = 0;
+  bool has_tls = false;
+
+  bool operator==(const WebServer&) const = default;
+};
+
 // A process, or a pool of one, as it announces itself (coordination.md 4.8).
 struct Component {
   ComponentKind kind = ComponentKind::kLauncher;
@@ -50,6 +58,7 @@ struct Component {
   bool locks_slots = false;
   // Launchers only, and not those of the Python implementation:
   std::map<ProviderName, ProviderReport> providers;
+  std::optional<WebServer> web;
   // Pools only:
   LauncherId id;
   std::optional<PoolName> name;  // missing in records of old versions
