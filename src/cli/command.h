@@ -15,8 +15,8 @@
 
 namespace nodepool::cli {
 
-// Where a launcher is asked. Without `web`, which old versions and the Python implementation do not announce, at
-// the port of our configuration.
+// Where a launcher is asked. Without `web`, which old versions and the Python implementation do not announce,
+// at the port of our configuration.
 struct LauncherAddress {
   std::string hostname;
   std::optional<WebServer> web;

@@ -27,7 +27,7 @@ Task<> AskOne(Context& context, LauncherAddress launcher, LaunchersAnswers& answ
   answers.silent.push_back(sched::SilentLauncher(Excerpt(launcher.hostname), asked.error().message()));
 }
 
-std::string TextOf(const json::object& wait, std::string_view key) {
+std::string WordOf(const json::object& wait, std::string_view key) {
   return Visible(OptionalTextIn(wait, key).value_or(""));
 }
 
@@ -35,10 +35,10 @@ std::vector<sched::RequestReason> ReasonsIn(const json::array& waits) {
   std::vector<sched::RequestReason> reasons;
   for (const json::value& value : waits) {
     const json::object& wait = value.as_object();
-    PoolKey pool{ProviderName(TextOf(wait, "provider")), PoolName(TextOf(wait, "pool"))};
-    std::string code = TextOf(wait, "reason");
-    std::string sentence = sched::SentenceOf(code, pool, TextOf(wait, "text"));
-    reasons.push_back({std::move(code), std::move(pool), std::move(sentence), TextOf(wait, "launcher")});
+    PoolKey pool{ProviderName(WordOf(wait, "provider")), PoolName(WordOf(wait, "pool"))};
+    std::string code = WordOf(wait, "reason");
+    std::string sentence = sched::SentenceOf(code, pool, WordOf(wait, "text"));
+    reasons.push_back({std::move(code), std::move(pool), std::move(sentence), WordOf(wait, "launcher")});
   }
   return reasons;
 }

@@ -28,8 +28,8 @@ Task<LaunchersAnswers> AskAboutRequests(Context& context);
 // Logs which of them gave no valid answer.
 void WarnOfSilent(Context& context, const LaunchersAnswers& answers);
 
-// The sentence of what decides that the request waits, of what all launchers say, or that one does not answer;
-// empty: none has said anything, and all have answered.
+// The sentence of what decides that the request waits, of what all launchers say, or that one does not
+// answer; empty: none has said anything, and all have answered.
 std::string DecidingText(const LaunchersAnswers& answers, const RequestId& id);
 // The same of the entries of `waits` alone.
 std::string DecidingText(const boost::json::array& waits);

@@ -56,7 +56,7 @@ class SessionClaim : public NodeClaim {
   Event changed_;  // the condition that a task waits for may have changed
   store::RequestCache requests_;
   store::NodeCache nodes_;
-  std::string why_;            // the deciding reason, as the launchers said last
+  std::string why_;  // the deciding reason, as the launchers said last
   Subscription request_watch_;
   Subscription node_watch_;
   Subscription session_watch_;

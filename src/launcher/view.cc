@@ -153,9 +153,9 @@ std::vector<ProviderStatus> View::Providers() const {
 }
 
 std::vector<ProviderStatus> View::ClusterProviders() const {
-  std::map<ProviderName, ProviderStatus> announced = AnnouncedProviders(
-      {context_.nodes, context_.requests, context_.images, context_.registry, context_.jobs, context_.leases,
-       context_.pauses});
+  std::map<ProviderName, ProviderStatus> announced =
+      AnnouncedProviders({context_.nodes, context_.requests, context_.images, context_.registry,
+                          context_.jobs, context_.leases, context_.pauses});
   for (ProviderStatus& own : Providers()) {
     ProviderStatus& status = announced[own.name];
     std::swap(status, own);

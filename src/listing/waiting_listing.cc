@@ -49,19 +49,19 @@ Listing ListWaitingByReason(const store::RequestCache& requests, const Reasons& 
   std::map<std::string, std::size_t> group_of;  // by reason
   for (const store::StoredRequest* request : WaitingRequests(requests)) {
     auto reason = why.find(request->id);
-    auto [place, is_new] =
-        group_of.try_emplace(reason == why.end() ? "" : reason->second, groups.size());
+    auto [place, is_new] = group_of.try_emplace(reason == why.end() ? "" : reason->second, groups.size());
     if (is_new) groups.push_back({request});
     Group& group = groups[place->second];
     ++group.count;
     group.labels.insert(request->record.node_types.begin(), request->record.node_types.end());
   }
-  Listing listing{{{.key = "count", .title = "Requests", .fit = {Importance::kAlways}},
-                   {.key = "age", .title = "Waits", .kind = Kind::kTime, .fit = {Importance::kHigh}},
-                   {.key = "id", .title = "For Longest", .fit = {Importance::kHigh}},
-                   {.key = "labels", .title = "Labels", .kind = Kind::kLabel, .fit = {Importance::kMedium, 12}},
-                   {.key = "why", .title = "Why", .fit = {Importance::kAlways, 40}}},
-                  {}};
+  Listing listing{
+      {{.key = "count", .title = "Requests", .fit = {Importance::kAlways}},
+       {.key = "age", .title = "Waits", .kind = Kind::kTime, .fit = {Importance::kHigh}},
+       {.key = "id", .title = "For Longest", .fit = {Importance::kHigh}},
+       {.key = "labels", .title = "Labels", .kind = Kind::kLabel, .fit = {Importance::kMedium, 12}},
+       {.key = "why", .title = "Why", .fit = {Importance::kAlways, 40}}},
+      {}};
   for (const Group& group : groups) {
     if (listing.rows.size() == limit) break;
     auto reason = why.find(group.first->id);

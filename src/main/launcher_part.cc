@@ -69,8 +69,8 @@ void WebPart::Announce(daemon::Runtime& runtime, launcher::Launcher& launcher) {
                                                 fmt::format("nodepool-launcher/{}", Version()));
   auto ask = [http, ca = daemon::CaPath(settings_)](std::string hostname, WebServer server,
                                                     std::string target) {
-    return daemon::AskLauncher(http, {std::move(hostname), server, std::move(target), ca, kPeerTimeout,
-                                      launcher::kMaxPeerAnswer});
+    return daemon::AskLauncher(
+        http, {std::move(hostname), server, std::move(target), ca, kPeerTimeout, launcher::kMaxPeerAnswer});
   };
   launcher.HasWebServer(daemon::ConfiguredServer(settings_), ask);
 }

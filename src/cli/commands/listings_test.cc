@@ -453,9 +453,8 @@ TEST_F(RequestDetailTest, SaysWhyARequestWaits) {
       id_);
   Shown(RequestListing(RequestColumns::kDetail, Output::kTable));
   EXPECT_THAT(asked_, ::testing::UnorderedElementsAre("np01", "np02"));
-  EXPECT_THAT(
-      out_.str(),
-      HasSubstr("| Age         | Tenant | Waits For                       | Declined Because |"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("| Age         | Tenant | Waits For                       | Declined Because |"));
   EXPECT_THAT(out_.str(), HasSubstr("| t1     | tenant t1 has 8 of max-servers 8 |"));
   EXPECT_EQ(log_.Count("Why requests wait is not known of all: launcher np02 does not answer: timed out"), 1);
   EXPECT_THAT(Shown(RequestListing(RequestColumns::kAllPools, Output::kTable)),

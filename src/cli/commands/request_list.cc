@@ -54,7 +54,7 @@ Listing ListInDetail(const std::map<RequestId, store::StoredRequest>& requests,
       row.push_back(json::value_from(declines));
     } else {
       bool shows_all = shown == RequestColumns::kAllPools;
-      row.push_back(json::value(shows_all      ? WaitText(reasons)
+      row.push_back(json::value(shows_all       ? WaitText(reasons)
                                 : Waits(record) ? DecidingText(answers, id)
                                                 : ""));
       row.push_back(json::value(Join(declines, "\n")));
@@ -104,8 +104,9 @@ void RegisterRequestList(CLI::App& app, Invocation& invocation) {
     return RequestListing(*shows_all_pools ? RequestColumns::kAllPools : columns, output);
   };
   CLI::App* command = AddListing(app, invocation, "request-list", "list node requests", make);
-  command->add_flag("--detail", *is_detailed,
-                    "also say why requests wait, and why they have failed in the last hour; asks the launchers");
+  command->add_flag(
+      "--detail", *is_detailed,
+      "also say why requests wait, and why they have failed in the last hour; asks the launchers");
   command->add_flag("--all-pools", *shows_all_pools,
                     "as --detail, with what each pool says in place of the reason that decides");
 }

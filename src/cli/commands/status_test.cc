@@ -155,12 +155,10 @@ TEST_F(StatusTest, RequestsThatWaitForLongestComeFirstAndSayWhy) {
   EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- 1 request waits for more than 5 minutes, 200-0000000001 for longest: "
                                    "cloud main uses 2 of 2 cores\n"));
-  EXPECT_THAT(
-      out_.str(),
-      HasSubstr(
-          "Requests  Waits        For Longest     Labels  Why\n"
-          "1         00:02:46:40  200-0000000001  small   cloud main uses 2 of 2 cores\n"
-          "1         00:00:00:10  200-0000000000  small\n"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Requests  Waits        For Longest     Labels  Why\n"
+                        "1         00:02:46:40  200-0000000001  small   cloud main uses 2 of 2 cores\n"
+                        "1         00:00:00:10  200-0000000000  small\n"));
   EXPECT_EQ(young.value, "200-0000000000");
 }
 

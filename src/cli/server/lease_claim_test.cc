@@ -49,8 +49,8 @@ class LeaseClaimTest : public ::testing::Test {
     }
     return R"({"id": ")" + kId + R"(", "state": ")" + state_ + R"(", "lease": 300, "failure": "no quota", )" +
            R"("ready": )" + ready_ +
-           R"(, "waits": [{"provider": "cloud", "pool": "main", "reason": "capacity", "text": "is full"}], )" + R"("nodes": [)" +
-           nodes + "]}";
+           R"(, "waits": [{"provider": "cloud", "pool": "main", "reason": "capacity", "text": "is full"}], )" +
+           R"("nodes": [)" + nodes + "]}";
   }
 
   void HaveNodes() {

@@ -22,7 +22,8 @@ std::string WordIn(const json::object& entry, std::string_view key) {
 Expected<PeerAnswer> ReadPeerAnswer(std::string_view answer, const std::string& hostname) {
   boost::system::error_code error;
   json::value parsed = json::parse(answer, error);
-  const json::array* entries = error || !parsed.is_object() ? nullptr : ArrayIn(parsed.get_object(), "reasons");
+  const json::array* entries =
+      error || !parsed.is_object() ? nullptr : ArrayIn(parsed.get_object(), "reasons");
   if (entries == nullptr) return Unexpected(Verdict::kInvalid, "the answer has no list of reasons");
   PeerAnswer reasons;
   for (const json::value& value : *entries) {

@@ -17,8 +17,8 @@ inline constexpr std::size_t kMaxPeerAnswer = 1 << 20;  // bytes
 
 using PeerAnswer = std::map<RequestId, sched::RequestReason>;
 
-// What the launcher on the host answered. It is trusted no more than records are: entries beyond the limit are
-// left out, texts are cut and made visible. Error(kInvalid) says what is wrong with the answer.
+// What the launcher on the host answered. It is trusted no more than records are: entries beyond the limit
+// are left out, texts are cut and made visible. Error(kInvalid) says what is wrong with the answer.
 Expected<PeerAnswer> ReadPeerAnswer(std::string_view answer, const std::string& hostname);
 
 }  // namespace nodepool::launcher

@@ -14,9 +14,10 @@ TEST(PeerAnswerTest, ReasonsById) {
       "np02");
   ASSERT_TRUE(answer);
   ASSERT_EQ(answer->size(), 2u);
-  EXPECT_EQ(answer->at(RequestId("200-0000000001")),
-            (sched::RequestReason{"capacity", {ProviderName("ovh"), PoolName("main")},
-                                  "ovh main uses 2 of 2 instances", "np02"}));
+  EXPECT_EQ(
+      answer->at(RequestId("200-0000000001")),
+      (sched::RequestReason{
+          "capacity", {ProviderName("ovh"), PoolName("main")}, "ovh main uses 2 of 2 instances", "np02"}));
   EXPECT_EQ(answer->at(RequestId("200-0000000002")).pool, PoolKey());
 }
 
@@ -28,8 +29,8 @@ TEST(PeerAnswerTest, WhatIsNoAnswerIsRefused) {
 TEST(PeerAnswerTest, AHostileAnswerIsBounded) {
   std::string text = R"({"reasons":[)";
   for (int i = 0; i < 2'000; ++i) {
-    text += fmt::format(R"({}{{"id":"200-{:010}","code":"capacity","text":"\u001b[2J{}"}})", i == 0 ? "" : ",", i,
-                        std::string(i == 0 ? 100'000 : 10, 'x'));
+    text += fmt::format(R"({}{{"id":"200-{:010}","code":"capacity","text":"\u001b[2J{}"}})",
+                        i == 0 ? "" : ",", i, std::string(i == 0 ? 100'000 : 10, 'x'));
   }
   auto answer = ReadPeerAnswer(text + "]}", "np02");
   ASSERT_TRUE(answer);

@@ -12,16 +12,16 @@
 
 namespace nodepool::launcher {
 
-// Sends GET `target` to the web server of the launcher on the host, and returns the body of a good answer of at
-// most kMaxPeerAnswer bytes; throws on any failure.
+// Sends GET `target` to the web server of the launcher on the host, and returns the body of a good answer of
+// at most kMaxPeerAnswer bytes; throws on any failure.
 using AskPeer = std::function<Task<std::string>(std::string hostname, WebServer server, std::string target)>;
 
 // Why requests wait according to the other launchers.
 //
 // While somebody wants to know, each of them is asked for all its reasons every three seconds, whatever the
 // number of requests; what they said is dropped when nobody has wanted it for 15 seconds. A launcher that is
-// slow or dead delays nobody: it is asked again when its time-out of two seconds is over, and counts as silent
-// meanwhile. At most 64 are asked, those of the first names.
+// slow or dead delays nobody: it is asked again when its time-out of two seconds is over, and counts as
+// silent meanwhile. At most 64 are asked, those of the first names.
 class PeerReasons {
  public:
   // `context` outlives it. `own_path` returns the path of this launcher's own announcement.
@@ -41,7 +41,7 @@ class PeerReasons {
   struct Peer {
     std::string hostname;
     PeerAnswer reasons;
-    std::string failure;  // why the last question got no answer; empty: it got one, or was the first
+    std::string failure;    // why the last question got no answer; empty: it got one, or was the first
     bool is_asked = false;  // a question is under way
   };
 

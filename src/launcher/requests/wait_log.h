@@ -11,8 +11,9 @@
 
 namespace nodepool::launcher {
 
-// Logs why requests wait: one line per shape of request when the deciding reason changes, not per request or decision,
-// and at most one line per shape in ten seconds. Thousands of shapes at a time are counted, not named.
+// Logs why requests wait: one line per shape of request when the deciding reason changes, not per request or
+// decision, and at most one line per shape in ten seconds. Thousands of shapes at a time are counted, not
+// named.
 class WaitLog {
  public:
   explicit WaitLog(log::Logger logger) : logger_(std::move(logger)) {}

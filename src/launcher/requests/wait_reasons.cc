@@ -22,8 +22,8 @@ std::string AlsoNeeded(const Shortfall& shortfall) {
 std::string TenantText(const std::string& tenant, const Shortfall& shortfall) {
   std::string setting = SettingOf(shortfall.resource);
   if (shortfall.needed > shortfall.limit) {
-    return fmt::format("tenant {} has {} {}, and the request needs {}; raise it in tenant-resource-limits", tenant,
-                       setting, shortfall.limit, shortfall.needed);
+    return fmt::format("tenant {} has {} {}, and the request needs {}; raise it in tenant-resource-limits",
+                       tenant, setting, shortfall.limit, shortfall.needed);
   }
   return fmt::format("tenant {} has {} of {} {}{}; raise it in tenant-resource-limits, or wait for its nodes",
                      tenant, shortfall.used, setting, shortfall.limit, AlsoNeeded(shortfall));
@@ -93,7 +93,8 @@ std::string RefusedText(const sched::FillPlan& plan) {
   std::string what = !resources.empty() ? "more " + Join(resources, ", ")
                      : !labels.empty()  ? "label " + Join(labels, ", ")
                                         : "more nodes";
-  return fmt::format("waits until the cloud has capacity: it refused {}; free some, or raise the quota", what);
+  return fmt::format("waits until the cloud has capacity: it refused {}; free some, or raise the quota",
+                     what);
 }
 
 }  // namespace
@@ -103,8 +104,8 @@ WaitReason ReasonOf(const PoolKey& pool, const sched::Decision& decision) {
 }
 
 WaitReason ReasonOf(const sched::PoolView& pool, const sched::FillPlan& plan) {
-  WaitReason reason{pool.key,  std::string(sched::kCapacityCode), "",
-                    plan.wait, plan.pool_shortage,                plan.provider_shortage};
+  WaitReason reason{
+      pool.key, std::string(sched::kCapacityCode), "", plan.wait, plan.pool_shortage, plan.provider_shortage};
   std::optional<Shortfall> shortfall = plan.is_refused ? std::nullopt : ShortfallOf(pool, plan);
   if (shortfall) {
     reason.text = LimitText(*shortfall);
@@ -112,16 +113,16 @@ WaitReason ReasonOf(const sched::PoolView& pool, const sched::FillPlan& plan) {
     reason.text = RefusedText(plan);
   } else {
     reason.code = CodeOf(Reason::kLaunchesInProgress);
-    reason.text = TextOfDecision(pool.key, {.reason = Reason::kLaunchesInProgress,
-                                    .detail = fmt::format("{} of {}", pool.launches_in_progress,
-                                                          pool.max_concurrency)});
+    reason.text = TextOfDecision(
+        pool.key, {.reason = Reason::kLaunchesInProgress,
+                   .detail = fmt::format("{} of {}", pool.launches_in_progress, pool.max_concurrency)});
   }
   return reason;
 }
 
 WaitReason UnusableProvider(const PoolKey& pool, const std::string& fault) {
-  return ReasonOf(pool, {.reason = Reason::kProviderUnusable,
-                         .detail = fault.empty() ? "it is starting" : fault});
+  return ReasonOf(pool,
+                  {.reason = Reason::kProviderUnusable, .detail = fault.empty() ? "it is starting" : fault});
 }
 
 sched::RequestReason Sentence(const WaitReason& reason) {

@@ -35,9 +35,10 @@ TEST(WaitReasonsTest, OfTheTenantsLimit) {
   EXPECT_EQ(reason.code, "tenant-limit");
   EXPECT_EQ(Sentence(reason).text,
             "tenant t1 has 8 of max-servers 8; raise it in tenant-resource-limits, or wait for its nodes");
-  EXPECT_EQ(SentenceFor(AtLimit(Reason::kTenantLimit, kTenant, 6, 8, 3)),
-            "tenant t1 has 6 of max-servers 8, 3 more are needed; raise it in tenant-resource-limits, or wait "
-            "for its nodes");
+  EXPECT_EQ(
+      SentenceFor(AtLimit(Reason::kTenantLimit, kTenant, 6, 8, 3)),
+      "tenant t1 has 6 of max-servers 8, 3 more are needed; raise it in tenant-resource-limits, or wait "
+      "for its nodes");
   EXPECT_EQ(SentenceFor(AtLimit(Reason::kTenantLimit, kTenant, 0, 8, 9)),
             "tenant t1 has max-servers 8, and the request needs 9; raise it in tenant-resource-limits");
 }
@@ -62,7 +63,8 @@ TEST(WaitReasonsTest, OfWhatHasNoFigures) {
   EXPECT_EQ(SentenceFor(Defer(Reason::kProviderPaused, "alice: upgrade")),
             "provider cloud is paused by alice: upgrade; `nodepool provider-unpause cloud` ends it");
   EXPECT_EQ(SentenceFor(Defer(Reason::kNoFreeNode, "bm")), "cloud main has no free node of label bm");
-  EXPECT_EQ(SentenceFor(Defer(Reason::kOthersCanServe, "ovh main")), "left to ovh main, which has its labels");
+  EXPECT_EQ(SentenceFor(Defer(Reason::kOthersCanServe, "ovh main")),
+            "left to ovh main, which has its labels");
 }
 
 TEST(WaitReasonsTest, OfAPlanThatWaits) {
@@ -97,7 +99,8 @@ TEST(WaitReasonsTest, OfAPlanThatWaitsForItsTurn) {
   plan.turns_awaited = 1;
   WaitReason reason = ReasonOf(pool, plan);
   EXPECT_EQ(reason.code, "launches-in-progress");
-  EXPECT_EQ(reason.text, "has 2 of 2 launches of max-concurrency in progress; raise it to launch more at a time");
+  EXPECT_EQ(reason.text,
+            "has 2 of 2 launches of max-concurrency in progress; raise it to launch more at a time");
 }
 
 class WaitLogTest : public ::testing::Test {
@@ -138,8 +141,9 @@ TEST_F(WaitLogTest, OneLineForAllRequestsOfAShape) {
 TEST_F(WaitLogTest, OnlyTheDecidingReasonIsLogged) {
   Wait(1);
   PoolKey other{ProviderName("other"), PoolName("main")};
-  wait_log_.Report({{shape_, {{other, Defer(Reason::kOthersCanServe, "cloud main")},
-                              {kPool, Defer(Reason::kProviderUnusable, "the cloud is away")}}}},
+  wait_log_.Report({{shape_,
+                     {{other, Defer(Reason::kOthersCanServe, "cloud main")},
+                      {kPool, Defer(Reason::kProviderUnusable, "the cloud is away")}}}},
                    queues_, now_);
   EXPECT_THAT(log_.records().at(0).text,
               ::testing::EndsWith("waits: provider cloud cannot be used: the cloud is away"));

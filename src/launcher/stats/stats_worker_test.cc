@@ -347,12 +347,11 @@ TEST_F(StatsWorkerTest, WaitingRequestsSayWhy) {
   ASSERT_EQ(found[third].waits.size(), 1u);
   EXPECT_EQ(found[third].accepted_by, std::nullopt);
   EXPECT_EQ(found[third].waits[0].code, "capacity-reserved");
-  EXPECT_EQ(
-      log.Count(
-          "[node_request: " + third.value +
-          "] The request for small waits: cloud main uses 1 of 1 instances; raise its max-servers, or wait for "
-          "nodes"),
-      1);
+  EXPECT_EQ(log.Count("[node_request: " + third.value +
+                      "] The request for small waits: cloud main uses 1 of 1 instances; raise its "
+                      "max-servers, or wait for "
+                      "nodes"),
+            1);
 }
 
 }  // namespace

@@ -62,8 +62,8 @@ struct Decision {
   enum class Kind { kAccept, kDecline, kDefer };
   Kind kind = Kind::kDefer;
   Reason reason = Reason::kNone;
-  std::string detail;      // the label, pool, tenant or resource concerned; may be empty
-  bool must_wait = false;  // accepted, but a part of it has to wait for capacity
+  std::string detail;                       // the label, pool, tenant or resource concerned; may be empty
+  bool must_wait = false;                   // accepted, but a part of it has to wait for capacity
   std::optional<Shortfall> shortfall = {};  // the limit concerned
 };
 

@@ -19,24 +19,15 @@ struct Code {
 // In the order in which they decide: what ends by itself, limits, faults, what only an operator ends, and at
 // last what leaves the request to others.
 constexpr Code kCodes[] = {
-    {kCapacityCode, Subject::kPool},
-    {"launches-in-progress", Subject::kProvider},
-    {"tenant-limit", Subject::kRequest},
-    {"capacity-reserved", Subject::kPool},
-    {"no-free-node", Subject::kPool},
-    {"provider-unusable", Subject::kProvider},
-    {"provider-fault", Subject::kPool},
-    {"provider-paused", Subject::kProvider},
-    {"image-not-available", Subject::kPool},
-    {"label-not-available", Subject::kPool},
-    {"exceeds-quota", Subject::kPool},
-    {"pool-disabled", Subject::kPool},
-    {kSilentLauncherCode, Subject::kRequest},
-    {kNoLauncherCode, Subject::kRequest},
-    {"preferred-pool", Subject::kRequest},
-    {"other-provider-wanted", Subject::kRequest},
-    {"others-can-serve", Subject::kRequest},
-    {"declined-before", Subject::kPool},
+    {kCapacityCode, Subject::kPool},          {"launches-in-progress", Subject::kProvider},
+    {"tenant-limit", Subject::kRequest},      {"capacity-reserved", Subject::kPool},
+    {"no-free-node", Subject::kPool},         {"provider-unusable", Subject::kProvider},
+    {"provider-fault", Subject::kPool},       {"provider-paused", Subject::kProvider},
+    {"image-not-available", Subject::kPool},  {"label-not-available", Subject::kPool},
+    {"exceeds-quota", Subject::kPool},        {"pool-disabled", Subject::kPool},
+    {kSilentLauncherCode, Subject::kRequest}, {kNoLauncherCode, Subject::kRequest},
+    {"preferred-pool", Subject::kRequest},    {"other-provider-wanted", Subject::kRequest},
+    {"others-can-serve", Subject::kRequest},  {"declined-before", Subject::kPool},
     {"not-requested", Subject::kPool},
 };
 
@@ -119,7 +110,9 @@ const RequestReason* DecidingReason(const std::vector<RequestReason>& reasons) {
 }
 
 RequestReason SilentLauncher(const std::string& hostname, std::string_view why) {
-  return {std::string(kSilentLauncherCode), {}, fmt::format("launcher {} does not answer: {}", hostname, why),
+  return {std::string(kSilentLauncherCode),
+          {},
+          fmt::format("launcher {} does not answer: {}", hostname, why),
           hostname};
 }
 

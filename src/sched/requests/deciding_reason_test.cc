@@ -33,7 +33,8 @@ TEST(DecidingReasonTest, OfEqualsTheFirst) {
 }
 
 TEST(DecidingReasonTest, WhatIsLeftToOthersDecidesOnlyAlone) {
-  for (const char* code : {"preferred-pool", "other-provider-wanted", "others-can-serve", "declined-before"}) {
+  for (const char* code :
+       {"preferred-pool", "other-provider-wanted", "others-can-serve", "declined-before"}) {
     EXPECT_TRUE(IsLeftToOthers(code)) << code;
     EXPECT_EQ(DecidesOf({Of(code, "a"), Of("pool-disabled", "b")}), "pool-disabled b");
     EXPECT_EQ(DecidesOf({Of(code, "a")}), std::string(code) + " a");

@@ -14,7 +14,8 @@ using Served = std::set<std::pair<std::string, ProviderName>>;  // providers wit
 
 // Whether the launcher may soon announce pools whose labels nobody knows yet.
 bool IsStarting(const Component& launcher, const Served& served, const std::set<ProviderName>& known) {
-  if (launcher.state == ComponentState::kInitializing || launcher.state == ComponentState::kStopped) return true;
+  if (launcher.state == ComponentState::kInitializing || launcher.state == ComponentState::kStopped)
+    return true;
   return std::ranges::any_of(launcher.providers, [&](const auto& entry) {
     const auto& [provider, report] = entry;
     bool may_come = report.state == ProviderState::kStarting || report.state == ProviderState::kFailing;

@@ -14,6 +14,7 @@ namespace nodepool::sched {
 // registered, and `known` the providers that have them.
 std::string FaultOfLabels(const std::vector<LabelName>& labels,
                           const std::vector<const Component*>& components,
-                          const std::set<LabelName>& configured = {}, const std::set<ProviderName>& known = {});
+                          const std::set<LabelName>& configured = {},
+                          const std::set<ProviderName>& known = {});
 
 }  // namespace nodepool::sched

@@ -232,8 +232,7 @@ Resource<store::StoredUpload> Uploads() {
 Resource<launcher::ReportedReason> Reasons() {
   return {"reasons",
           "What decides that requests wait, as this launcher alone says, by id; other launchers ask for it.",
-          ReasonFields(),
-          [](const Launcher& launcher, const std::string& after, const auto& see) {
+          ReasonFields(), [](const Launcher& launcher, const std::string& after, const auto& see) {
             launcher.ForEachReason(see, RequestId(after));
           }};
 }

@@ -23,7 +23,8 @@ const FieldTable<WaitReason>& WaitFields() {
       {{"provider", Text(), ""}, [](const WaitReason& w) { return json::value(w.pool.provider.value); }},
       {{"pool", Text(), ""}, [](const WaitReason& w) { return json::value(w.pool.pool.value); }},
       {{"reason", Text(), "for programs"}, [](const WaitReason& w) { return json::value(w.code); }},
-      {{"text", Text(), "the same for operators, as it is said of the pool"}, [](const WaitReason& w) { return json::value(w.text); }},
+      {{"text", Text(), "the same for operators, as it is said of the pool"},
+       [](const WaitReason& w) { return json::value(w.text); }},
       {{"labels", ListOf(Text()), "of an accepted request: those that cannot be had now", true},
        [](const WaitReason& w) {
          return w.labels.empty() ? json::value() : json::value(JsonNames(w.labels));
@@ -55,12 +56,12 @@ json::value AcceptedBy(const RequestStatus& status) {
 }  // namespace
 
 JsonType ReasonType() {
-  return ObjectOf(
-      {{"code", Text(), "for programs, as `reason` of `waits`; `launcher-silent`: a launcher does not answer"},
-       {"provider", Text().OrNull(), "whose reason it is; null: of no provider"},
-       {"pool", Text().OrNull(), ""},
-       {"text", Text(), "one sentence for operators, equal for equal causes"},
-       {"launcher", Text(), "hostname of the launcher that says so"}});
+  return ObjectOf({{"code", Text(),
+                    "for programs, as `reason` of `waits`; `launcher-silent`: a launcher does not answer"},
+                   {"provider", Text().OrNull(), "whose reason it is; null: of no provider"},
+                   {"pool", Text().OrNull(), ""},
+                   {"text", Text(), "one sentence for operators, equal for equal causes"},
+                   {"launcher", Text(), "hostname of the launcher that says so"}});
 }
 
 json::value ReasonValue(const std::optional<sched::RequestReason>& reason) {
