@@ -213,6 +213,24 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   return RunToEnd(loop, RunAndClose(context, client, std::move(command)));
 }
 
+// Records can be shown and changed without clouds, and while an operator corrects the file.
+std::shared_ptr<const driver::LoadedConfig> LoadWhatIsNeeded(const Invocation& invocation,
+                                                 const driver::Registry& drivers,
+                                                 config::DriverSchemas others) {
+  auto partial =
+      driver::LoadWhatCanBe(invocation.config_path, invocation.secure_path, drivers, std::move(others));
+  if (!partial) throw partial.error();
+  if (partial->faults.empty()) return partial->loaded;
+  const Error& first = partial->faults.front();
+  if (invocation.needs_ensemble) throw first;
+  std::size_t more = partial->faults.size() - 1;
+  if (!invocation.is_silent) {
+    ToolLogger().Warning("{}{}; going on with what can be read of the configuration", first.message(),
+                         more == 0 ? "" : fmt::format(" ({} more; see nodepool config-validate)", more));
+  }
+  return partial->loaded;
+}
+
 }  // namespace
 
 int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, config::DriverSchemas others,
@@ -231,17 +249,15 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
       return ConfigValidate(invocation, drivers, std::move(others), ask_online);
     }
     daemon::RequireConfig(invocation.config_path);
-    auto loaded =
-        driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));
-    if (!loaded) throw loaded.error();
-    for (const std::string& warning : (*loaded)->common.warnings) ToolLogger().Debug("{}", warning);
-    if (invocation.needs_ensemble && (*loaded)->common.zookeeper.servers.empty()) {
+    std::shared_ptr<const driver::LoadedConfig> loaded = LoadWhatIsNeeded(invocation, drivers, std::move(others));
+    for (const std::string& warning : loaded->common.warnings) ToolLogger().Debug("{}", warning);
+    if (invocation.needs_ensemble && loaded->common.zookeeper.servers.empty()) {
       throw Error(Verdict::kInvalid,
                   fmt::format("{}: zookeeper-servers is missing, the other side of the copy",
                               invocation.config_path));
     }
-    if (invocation.offline_command) return invocation.offline_command(**loaded, out);
-    return RunWithConfig(*loaded, drivers, invocation, out);
+    if (invocation.offline_command) return invocation.offline_command(*loaded, out);
+    return RunWithConfig(loaded, drivers, invocation, out);
   } catch (const std::exception&) {
     ToolLogger().Error("{}", MessageOf(std::current_exception()));
     return 1;

@@ -47,7 +47,10 @@ PoolStatus PoolOf(const Component& component, const ProviderStatus& provider, co
   pool.used = nodes.UsedBy(key);
   bool is_available = provider.health.is_up && !provider.pause;
   for (const LabelName& label : component.supported_labels) {
-    pool.labels.push_back({label, is_available, nodes.FreeNodes(key, label).size(), std::nullopt});
+    auto fault = component.label_faults.find(label);
+    bool is_faulty = fault != component.label_faults.end();
+    pool.labels.push_back({label, is_available && !is_faulty, nodes.FreeNodes(key, label).size(),
+                           is_faulty ? std::optional(fault->second) : std::nullopt});
   }
   return pool;
 }
@@ -74,7 +77,9 @@ std::map<ProviderName, ProviderStatus> AnnouncedProviders(const Records& records
       entry->second.name = name;
       entry->second.is_own = false;
       // A launcher of the Python implementation announces pools of providers that it can use, and no state.
-      Adopt(entry->second, {.state = ProviderState::kUp, .since = {}, .fault = {}, .limit = {}});
+      ProviderReport usable;
+      usable.state = ProviderState::kUp;
+      Adopt(entry->second, usable);
       if (const ProviderPause* pause = records.pauses.Find(name)) entry->second.pause = *pause;
     }
     return entry->second;

@@ -9,6 +9,12 @@
 
 namespace nodepool::launcher {
 
+namespace {
+
+constexpr Duration kFaultsPause = std::chrono::milliseconds(500);
+
+}  // namespace
+
 Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metrics::Metrics& metrics,
                    zk::Client& client, driver::Registry& drivers,
                    std::shared_ptr<const driver::LoadedConfig> config, Options options)
@@ -45,7 +51,19 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       deleted_nodes_(context_, providers_),
       cleanup_(context_, providers_),
       drains_(context_, providers_),
-      min_ready_(context_, [this](const LabelName& label) { return OfferOf(label); }),
+      min_ready_(
+          context_, [this](const LabelName& label) { return OfferOf(label); },
+          [this](const MinReady::Shortages& shortages) {
+            shortages_ = shortages;
+            Announce();
+          }),
+      label_faults_(
+          loop, "faults of labels", {.settle = kFaultsPause, .longest = context_.intervals.cleanup},
+          [this] {
+            AnnounceFaults();
+            return SteadyTime::max();
+          },
+          logger_),
       stats_(context_, providers_, options_.hostname),
       job_events_(context_, options_.hostname),
       leases_(context_, options_.hostname),
@@ -62,6 +80,8 @@ Component Launcher::Announcement() const {
   component.version = Version();
   component.locks_slots = true;
   component.web = web_;
+  component.configuration_rejected = rejected_;
+  component.shortages = shortages_;
   for (const ProviderName& name : providers_.Managed()) component.providers[name] = providers_.ReportOf(name);
   return component;
 }
@@ -104,6 +124,8 @@ Task<> Launcher::Start() {
   }
   if (!options_.duties.launches) logger_.Info("This launcher launches nothing; it hands out what is ready");
   min_ready_.Start();
+  images_ = caches_.images.OnChange([this](const ImageName&) { label_faults_.Wake(); });
+  tasks_.Spawn("announce faults of labels", label_faults_.Run());
   stats_.Start();
   job_events_.Start();
   leases_.Start();
@@ -162,6 +184,18 @@ void Launcher::ProviderStarted(const ProviderName& name) {
 void Launcher::CapacityChanged() {
   scheduler_.Wake();
   min_ready_.CapacityChanged();
+  label_faults_.Wake();
+  Announce();
+}
+
+void Launcher::AnnounceFaults() {
+  for (const auto& [key, worker] : pools_) {
+    if (worker->is_started()) worker->AnnounceFaults();
+  }
+}
+
+void Launcher::ConfigurationRejected(std::optional<RejectedConfiguration> rejected) {
+  rejected_ = std::move(rejected);
   Announce();
 }
 
@@ -280,6 +314,7 @@ Task<> Launcher::Stop() {
   if (std::exchange(is_serving_, false)) logger_.Info("Stopping");
   session_.Reset();
   pauses_.Reset();
+  images_.Reset();
   Duration graceful_stop = context_.config->common.graceful_stop;
   SteadyTime deadline = context_.loop.SteadyNow() + graceful_stop;
   deleted_nodes_.StopAccepting();

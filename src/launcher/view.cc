@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "driver/loading/configured.h"
 #include "launcher/announced_providers.h"
+#include "listing/find_problems.h"
 
 namespace nodepool::launcher {
 
@@ -67,10 +69,14 @@ std::optional<WallTime> View::NextBuild(const ImageName& image) const {
 }
 
 RequestStatus View::StatusOf(const store::StoredRequest& request) const {
+  peers_.Want();
+  return KnownStatusOf(request);
+}
+
+RequestStatus View::KnownStatusOf(const store::StoredRequest& request) const {
   RequestStatus status = OwnStatusOf(request);
   RequestState state = request.record.state;
   if (state != RequestState::kRequested && state != RequestState::kPending) return status;
-  peers_.Want();
   std::vector<sched::RequestReason> reasons = OwnReasons(status);
   if (!status.accepted_by) peers_.AppendTo(reasons, request.id, request.record);
   if (const sched::RequestReason* decides = sched::DecidingReason(reasons)) status.reason = *decides;
@@ -91,7 +97,7 @@ RequestStatus View::OwnStatusOf(const store::StoredRequest& request) const {
   if (request.record.state == RequestState::kRequested) {
     auto answers = scheduler_.waiting().find(sched::ShapeOf(request.record));
     if (answers != scheduler_.waiting().end()) {
-      for (const auto& [pool, decision] : answers->second) status.waits.push_back(ReasonOf(pool, decision));
+      for (const auto& [pool, decision] : answers->second) status.waits.push_back(ReasonIn(pool, decision));
     }
     AddPoolsThatDoNotRun(status);
   } else if (request.record.state == RequestState::kPending) {
@@ -109,6 +115,15 @@ RequestStatus View::OwnStatusOf(const store::StoredRequest& request) const {
     for (const auto& pool : draining_) ask(*pool);
   }
   return status;
+}
+
+// What operators should know of the provider may be why it has no free node, such as hosts that do not answer.
+WaitReason View::ReasonIn(const PoolKey& pool, const sched::Decision& decision) const {
+  WaitReason reason = ReasonOf(pool, decision);
+  if (decision.reason != sched::Reason::kNoFreeNode || !providers_.Manages(pool.provider)) return reason;
+  std::vector<std::string> notices = providers_.ReportOf(pool.provider).notices;
+  if (!notices.empty()) reason.text += ": " + Join(notices, "; ");
+  return reason;
 }
 
 // Pools of providers that could never be started decide about nothing.
@@ -144,6 +159,21 @@ void View::ForEachReason(const std::function<bool(const ReportedReason&)>& see,
     if (decides == nullptr || sched::IsLeftToOthers(decides->code)) continue;
     if (!see({it->first, *decides})) return;
   }
+}
+
+listing::Problems View::Problems() const {
+  constexpr std::size_t kMaxReasons = 500;
+  WallTime now = context_.loop.Now();
+  listing::Reasons why;
+  for (const store::StoredRequest* request : listing::WaitingRequests(context_.requests)) {
+    bool waits_for_long = now - listing::WaitsSince(request->record) >= listing::kLongWait;
+    if (!waits_for_long || why.size() == kMaxReasons) break;
+    RequestStatus status = KnownStatusOf(*request);
+    if (status.reason) why[request->id] = status.reason->text;
+  }
+  listing::Configured configured = driver::ConfiguredBy(*context_.config);
+  return listing::FindProblems({configured, context_.registry.all(), context_.nodes, context_.requests,
+                                context_.images, context_.pauses, std::move(why), now});
 }
 
 std::vector<ProviderStatus> View::Providers() const {

@@ -13,6 +13,7 @@
 #include "launcher/requests/wait_reasons.h"
 #include "launcher/scheduler.h"
 #include "launcher/status.h"
+#include "listing/problem.h"
 
 namespace nodepool::launcher {
 
@@ -53,11 +54,18 @@ class View {
   // others, for as long as `see` wants more.
   void ForEachReason(const std::function<bool(const ReportedReason&)>& see, const RequestId& after) const;
 
+  // What operators should check, of the whole cluster (listing/find_problems.h), while the records are
+  // complete. The reasons of the 500 requests that wait for longest are known.
+  listing::Problems Problems() const;
+
  private:
   RequestStatus StatusOf(const store::StoredRequest& request) const;
+  // The same of what is known of other launchers already.
+  RequestStatus KnownStatusOf(const store::StoredRequest& request) const;
   RequestStatus OwnStatusOf(const store::StoredRequest& request) const;
   std::vector<sched::RequestReason> OwnReasons(const RequestStatus& status) const;
   void AddPoolsThatDoNotRun(RequestStatus& status) const;
+  WaitReason ReasonIn(const PoolKey& pool, const sched::Decision& decision) const;
   WaitReason ReasonOfRun(const PoolWorker& pool, const sched::FillPlan& plan) const;
   ProviderStatus StatusOf(const ProviderName& name) const;
   PoolStatus StatusOf(const PoolWorker& worker) const;

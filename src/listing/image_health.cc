@@ -38,6 +38,22 @@ void FindBuilds(ImageHealth& health, const store::ImageCache& images, const Imag
   }
 }
 
+// Where an upload failed that nothing newer in the provider replaces.
+void FindFailedUploads(ImageHealth& health, const store::ImageCache& images, const ImageName& image) {
+  std::map<ProviderName, const store::StoredUpload*> newest;
+  const auto& uploads = images.uploads();
+  auto upload = uploads.lower_bound({{image, BuildId()}, ProviderName(), UploadId()});
+  for (; upload != uploads.end() && upload->first.build.image == image; ++upload) {
+    const ImageUpload& record = upload->second.record;
+    if (record.state == ImageState::kDeleting) continue;
+    const store::StoredUpload*& known = newest[upload->first.provider];
+    if (known == nullptr || record.state_time >= known->record.state_time) known = &upload->second;
+  }
+  for (const auto& [provider, stored] : newest) {
+    if (stored->record.state == ImageState::kFailed) health.failed_uploads.emplace(provider, stored);
+  }
+}
+
 std::vector<Cell> HealthCells(const ImageHealth& health) {
   std::vector<Cell> cells;
   cells.push_back(health.newest == nullptr ? Cell() : StateCell(health.newest->record.state));
@@ -53,6 +69,8 @@ ImageHealth HealthOf(const store::ImageCache& images, const ImageName& image,
                      const ConfiguredImage* configured, WallTime now) {
   ImageHealth health;
   FindBuilds(health, images, image);
+  FindFailedUploads(health, images, image);
+  health.has_failed = health.newest != nullptr && health.newest->record.state == ImageState::kFailed;
   if (configured == nullptr) return health;
   bool is_paused = configured->is_paused || images.paused().contains(image);
   health.is_old = !is_paused && health.made && now - *health.made > 2 * configured->rebuild_age;
@@ -66,10 +84,11 @@ ImageHealth HealthOf(const store::ImageCache& images, const ImageName& image,
 
 std::vector<std::string> TroublesOf(const ImageHealth& health, WallTime now) {
   std::vector<std::string> troubles;
-  bool has_failed = health.newest != nullptr && health.newest->record.state == ImageState::kFailed;
-  if (has_failed) troubles.emplace_back("the newest build failed");
+  if (health.has_failed) troubles.emplace_back("the newest build failed");
   if (!health.made) troubles.emplace_back("no build is ready");
   if (health.is_old) troubles.push_back(fmt::format("it is {} old", FormatAge(now - *health.made)));
+  for (const auto& [provider, upload] : health.failed_uploads)
+    troubles.push_back(fmt::format("the upload to {} failed", provider));
   if (!health.missing.empty()) troubles.push_back("no upload in " + Names(health.missing));
   if (!health.labels.empty()) troubles.push_back("wanted by " + Names(health.labels));
   return troubles;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,10 +14,13 @@ namespace nodepool::listing {
 // The state of an image compared with the configuration. Refers to the cache.
 struct ImageHealth {
   const store::StoredBuild* newest = nullptr;  // of all builds that are not being deleted
+  bool has_failed = false;                     // the newest of them
   std::optional<WallTime> made;                // when the newest ready build was made
   bool is_old = false;  // the newest build is twice as old as rebuild-age, and the image is not paused
   std::vector<ProviderName> missing;  // providers that list it and have no ready upload
-  std::set<LabelName> labels;         // the labels of these providers that boot from it
+  // The newest upload of each provider where that has failed.
+  std::map<ProviderName, const store::StoredUpload*> failed_uploads;
+  std::set<LabelName> labels;  // the labels of these providers that boot from it
 };
 
 // `configured` is null for an image that is not configured.

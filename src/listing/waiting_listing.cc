@@ -12,8 +12,9 @@ std::vector<const store::StoredRequest*> WaitingRequests(const store::RequestCac
   for (RequestState state : {RequestState::kRequested, RequestState::kPending}) {
     for (const RequestId& id : requests.InState(state)) waiting.push_back(requests.Find(id));
   }
-  std::ranges::sort(waiting, {}, [](const store::StoredRequest* request) {
-    return std::pair(WaitsSince(request->record), request->id);
+  std::ranges::sort(waiting, [](const store::StoredRequest* a, const store::StoredRequest* b) {
+    WallTime of_a = WaitsSince(a->record), of_b = WaitsSince(b->record);
+    return of_a != of_b ? of_a < of_b : a->id < b->id;
   });
   return waiting;
 }

@@ -21,6 +21,9 @@ class LauncherPart : public daemon::Part {
   void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) override {
     launcher_.Reconfigure(std::move(config));
   }
+  void ConfigurationRejected(const std::optional<RejectedConfiguration>& rejected) override {
+    launcher_.ConfigurationRejected(rejected);
+  }
   Task<> Stop() override { return launcher_.Stop(); }
 
  private:

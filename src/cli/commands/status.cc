@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands/commands.h"
-#include "cli/configured.h"
 #include "cli/launcher_query.h"
 #include "cli/listing_arguments.h"
+#include "driver/loading/configured.h"
 #include "listing/status_screen.h"
 
 namespace nodepool::cli {
@@ -25,7 +25,7 @@ Task<listing::Reasons> AskWhy(Context& context, const Tree& tree) {
 
 Task<Listings> Make(Context& context, const Tree& tree, Output output) {
   listing::Reasons why = co_await AskWhy(context, tree);
-  listing::Configured configured = ConfiguredBy(*context.config);
+  listing::Configured configured = driver::ConfiguredBy(*context.config);
   listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),   tree.requests(),
                                  tree.images(), tree.pauses(),           std::move(why), context.loop.Now()};
   bool is_table = output == Output::kTable;

@@ -3,6 +3,7 @@
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "base/scope_exit.h"
+#include "launcher/requests/wait_reasons.h"
 
 namespace nodepool::launcher {
 
@@ -123,7 +124,7 @@ Task<bool> RequestRun::Step() {
   if (decision.kind != sched::Decision::Kind::kAccept || !FollowProvider()) co_return false;
   Plan();
   if (IsHopelessMinReady()) {
-    co_await Decline("no capacity for a min-ready node");
+    co_await Decline(ReasonOf(pool_.key(), plan_).text);
     co_return true;
   }
   bool lacks_free_nodes = !plan_.wait.empty() && !pool_.launches_nodes();

@@ -263,6 +263,14 @@ Resource<JobEntry> Jobs() {
           }};
 }
 
+Resource<listing::Problem> Problems() {
+  return {"problems", "What operators should check, the most urgent first, with its remedy.", ProblemFields(),
+          [](const Launcher& launcher, const std::string&, const auto& see) {
+            listing::Problems problems = launcher.Problems();
+            std::ranges::all_of(problems, see);
+          }};
+}
+
 Resource<ComponentEntry> Components() {
   return {"components", "Every launcher, builder and pool that is registered, by path.", ComponentFields(),
           [](const Launcher& launcher, const std::string&, const auto& see) {
@@ -277,7 +285,8 @@ std::vector<Endpoint> ApiEndpoints(const Launcher& launcher, std::shared_ptr<Rec
           EndpointOf(launcher, recent, Images()),     EndpointOf(launcher, recent, Builds()),
           EndpointOf(launcher, recent, Uploads()),    EndpointOf(launcher, recent, Providers()),
           EndpointOf(launcher, recent, Components()), EndpointOf(launcher, recent, Jobs()),
-          EndpointOf(launcher, recent, Pauses()),     EndpointOf(launcher, recent, Reasons())};
+          EndpointOf(launcher, recent, Pauses()),     EndpointOf(launcher, recent, Problems()),
+          EndpointOf(launcher, recent, Reasons())};
 }
 
 }  // namespace nodepool::web

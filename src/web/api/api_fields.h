@@ -4,6 +4,7 @@
 
 #include "launcher/requests/wait_reasons.h"
 #include "launcher/status.h"
+#include "listing/problem.h"
 #include "model/amounts.h"
 #include "store/cache/image_cache.h"
 #include "store/cache/job_cache.h"
@@ -33,6 +34,8 @@ struct ImageEntry {
   std::optional<WallTime> next_build = std::nullopt;
 };
 const FieldTable<ImageEntry>& ImageFields();
+
+const FieldTable<listing::Problem>& ProblemFields();
 
 // The switch of a paused provider.
 using PauseEntry = std::map<ProviderName, ProviderPause>::value_type;

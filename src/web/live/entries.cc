@@ -75,4 +75,11 @@ Published::Entries JobEntries(const launcher::Records& records) {
   return entries;
 }
 
+Published::Entries ProblemEntries(const launcher::Launcher& launcher) {
+  Published::Entries entries;
+  for (const listing::Problem& problem : launcher.Problems())
+    entries[problem.id()] = ProblemFields().WithTimes(problem);
+  return entries;
+}
+
 }  // namespace nodepool::web
