@@ -46,7 +46,8 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       lost_requests_(context_),
       scheduler_(context_, cluster_, [this](const RequestId& id) { lost_requests_.Served(id); }),
       failed_requests_(loop, caches_.requests),
-      view_(context_, providers_, scheduler_, failed_requests_, pools_, draining_),
+      peers_(context_, [this] { return entry_.path(); }),
+      view_(context_, providers_, scheduler_, failed_requests_, pools_, draining_, peers_, options_.hostname),
       deleted_nodes_(context_, providers_),
       cleanup_(context_, providers_),
       drains_(context_, providers_),
@@ -78,10 +79,17 @@ Component Launcher::Announcement() const {
   component.state = is_serving_ ? ComponentState::kRunning : ComponentState::kStopped;
   component.version = Version();
   component.locks_slots = true;
+  component.web = web_;
   component.configuration_rejected = rejected_;
   component.shortages = shortages_;
   for (const ProviderName& name : providers_.Managed()) component.providers[name] = providers_.ReportOf(name);
   return component;
+}
+
+void Launcher::HasWebServer(WebServer server, AskPeer ask) {
+  web_ = server;
+  peers_.AskBy(std::move(ask));
+  Announce();
 }
 
 void Launcher::Announce() { entry_.Update(Announcement()); }
@@ -311,6 +319,7 @@ Task<> Launcher::Stop() {
   SteadyTime deadline = context_.loop.SteadyNow() + graceful_stop;
   deleted_nodes_.StopAccepting();
   co_await Bounded(deadline, "ending the start", tasks_.Stop());
+  co_await Bounded(deadline, "ending questions to other launchers", peers_.Stop());
   co_await Bounded(deadline, "ending the keeping of leases", leases_.Stop());
   co_await Bounded(deadline, "ending job events", job_events_.Stop());
   co_await Bounded(deadline, "ending statistics", stats_.Stop());

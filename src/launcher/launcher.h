@@ -87,6 +87,16 @@ class Launcher {
 
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const { return view_.Providers(); }
+  // Those of all launchers, by name.
+  std::vector<ProviderStatus> ClusterProviders() const { return view_.ClusterProviders(); }
+  // Why requests wait as this launcher alone says (View::ForEachReason).
+  void ForEachReason(const std::function<bool(const ReportedReason&)>& see,
+                     const RequestId& after = {}) const {
+    view_.ForEachReason(see, after);
+  }
+
+  // Announces where this launcher's web server is, and how others are asked. Call before Start().
+  void HasWebServer(WebServer server, AskPeer ask);
 
   // What operators should check, of the whole cluster; while the records are complete.
   listing::Problems Problems() const { return view_.Problems(); }
@@ -144,6 +154,7 @@ class Launcher {
   ClusterView cluster_;
   ProviderManager providers_;
   bool is_serving_ = false;
+  std::optional<WebServer> web_;
   std::optional<RejectedConfiguration> rejected_;
   MinReady::Shortages shortages_;
   store::ComponentEntry entry_;  // made from all of the above
@@ -153,6 +164,7 @@ class Launcher {
   std::set<std::shared_ptr<PoolWorker>> draining_;
   WaitList drained_;
   FailedRequests failed_requests_;
+  PeerReasons peers_;
   View view_;
   DeletedNodeWorker deleted_nodes_;
   CleanupWorker cleanup_;

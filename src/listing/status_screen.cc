@@ -19,6 +19,7 @@ namespace {
 
 // The parts after the first that are shown as tables; the first one already has the problems of images.
 constexpr std::size_t kTables = 4;
+constexpr std::size_t kMostReasons = 10;
 
 constexpr std::size_t kText = 6, kRemedy = 7;  // columns of the first part
 
@@ -64,14 +65,16 @@ std::string PartText(const Listing& part, WallTime now, Colors colors, std::opti
 
 }  // namespace
 
-std::vector<Listing> StatusParts(const StatusRecords& records, std::size_t most) {
+std::vector<Listing> StatusParts(const StatusRecords& records, WaitingRows waiting) {
   std::vector<Listing> parts;
   parts.push_back(ListProblems(records));
   parts.push_back(ListDaemons(records.components));
   parts.push_back(
       ListProviders(records.configured.drivers, records.components, records.nodes, records.pauses));
   parts.push_back(ListPools(records.configured, records.components, records.nodes));
-  parts.push_back(ListWaiting(records.requests, records.why, most));
+  parts.push_back(waiting == WaitingRows::kEach
+                      ? ListWaiting(records.requests, records.why)
+                      : ListWaitingByReason(records.requests, records.why, kMostReasons));
   parts.push_back(ListImageTroubles(records.images, records.configured, records.now));
   return parts;
 }

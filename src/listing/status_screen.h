@@ -16,8 +16,8 @@ namespace nodepool::listing {
 inline constexpr std::string_view kStatusParts[] = {"problems", "daemons",  "providers",
                                                     "pools",    "requests", "images"};
 
-// A listing for each part. Of the waiting requests, the `most` oldest ones are listed.
-std::vector<Listing> StatusParts(const StatusRecords& records, std::size_t most);
+// A listing for each part.
+std::vector<Listing> StatusParts(const StatusRecords& records, WaitingRows waiting);
 
 // The problems with their remedies, then a table for each other part that has rows, except the images: their
 // problems are already listed. Without a line break at the end. If a width is given, no line is wider.

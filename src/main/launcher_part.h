@@ -42,6 +42,7 @@ class WebPart : public daemon::Part {
 
  private:
   void Configure(const driver::LoadedConfig& config);
+  void Announce(daemon::Runtime& runtime, launcher::Launcher& launcher);
 
   config::WebAppSettings settings_;
   web::Access access_;

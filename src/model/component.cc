@@ -149,6 +149,25 @@ struct RejectedCodec {
   static bool IsUnset(const Rejected& rejected) { return !rejected; }
 };
 
+// Left out where there is none; what cannot be read counts as none.
+struct WebServerCodec {
+  static constexpr std::string_view kExpected = "an object";
+  static Reading Read(std::string_view written, std::optional<WebServer>& server) {
+    json::value value = JsonValueOf(written);
+    const json::value* port = value.is_object() ? value.get_object().if_contains("port") : nullptr;
+    if (port == nullptr || !port->is_int64() || port->get_int64() < 1 || port->get_int64() > 65'535)
+      return Reading::kOther;
+    const json::value* tls = value.get_object().if_contains("tls");
+    server = {port->get_int64(), tls != nullptr && tls->is_bool() && tls->get_bool()};
+    return Reading::kOther;
+  }
+  static void Write(std::string& out, const std::optional<WebServer>& server) {
+    AppendJson(out, json::value(json::object{{"port", server->port}, {"tls", server->has_tls}}),
+               JsonStyle::kPython);
+  }
+  static bool IsUnset(const std::optional<WebServer>& server) { return !server; }
+};
+
 // Left out when false.
 struct ClaimCodec : Codec<bool> {
   static bool IsUnset(bool claim) { return !claim; }
@@ -178,6 +197,7 @@ void EachField(Fields& fields, T& component) {
   fields("state", component.state, ComponentStateCodec());
   if (is_pool) fields("supported_labels", component.supported_labels);
   fields("version", component.version);
+  if (component.kind == ComponentKind::kLauncher) fields("web", component.web, WebServerCodec());
 }
 
 std::string_view ToString(ComponentKind kind) {

@@ -42,6 +42,14 @@ struct ProviderReport {
   bool operator==(const ProviderReport&) const = default;
 };
 
+// A launcher's web server, on its host.
+struct WebServer {
+  std::int64_t port = 0;
+  bool has_tls = false;
+
+  bool operator==(const WebServer&) const = default;
+};
+
 // Fewer free nodes of a label than its min-ready, and none on their way, since a launcher's last attempts
 // failed or the label cannot be launched.
 struct ShortStock {
@@ -72,6 +80,7 @@ struct Component {
   std::optional<RejectedConfiguration> configuration_rejected;
   // Launchers only, and not those of the Python implementation:
   std::map<ProviderName, ProviderReport> providers;
+  std::optional<WebServer> web;
   std::map<LabelName, ShortStock> shortages;
   // Pools only:
   LauncherId id;

@@ -1,7 +1,6 @@
 #include "cli/commands/status.h"
 
 #include <CLI/CLI.hpp>
-#include <limits>
 
 #include "cli/commands/commands.h"
 #include "cli/launcher_query.h"
@@ -14,13 +13,13 @@ namespace {
 
 using Listings = ListingCommand::Listings;
 
-constexpr std::size_t kMostRequests = 10;
-
 Task<listing::Reasons> AskWhy(Context& context, const Tree& tree) {
   listing::Reasons reasons;
   if (listing::WaitingRequests(tree.requests()).empty()) co_return reasons;
   LaunchersAnswers answers = co_await AskAboutRequests(context);
-  for (const auto& [id, entries] : answers.waits) reasons[id] = WaitText(entries);
+  WarnOfSilent(context, answers);
+  for (const store::StoredRequest* request : listing::WaitingRequests(tree.requests()))
+    reasons[request->id] = DecidingText(answers, request->id);
   co_return reasons;
 }
 
@@ -30,7 +29,7 @@ Task<Listings> Make(Context& context, const Tree& tree, Output output) {
   listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),   tree.requests(),
                                  tree.images(), tree.pauses(),           std::move(why), context.loop.Now()};
   bool is_table = output == Output::kTable;
-  co_return listing::StatusParts(records, is_table ? kMostRequests : std::numeric_limits<std::size_t>::max());
+  co_return listing::StatusParts(records, is_table ? listing::WaitingRows::kByReason : listing::WaitingRows::kEach);
 }
 
 std::string Screen(const Listings& parts, const Page& page) {

@@ -33,7 +33,7 @@ class StatusTest : public CommandTest {
     Node node = ReadyNode();
     node.resources = {{"instances", 1}};
     AddNode(node);
-    context_.ask_launcher = [this](std::string, std::string) { return Answer(); };
+    context_.ask_launcher = [this](LauncherAddress, std::string) { return Answer(); };
   }
 
   // An openstack-like provider whose pool boots `small` from image `deb`.
@@ -165,24 +165,22 @@ TEST_F(StatusTest, RequestsThatWaitForLongestComeFirstAndSayWhy) {
   EXPECT_THAT(Status(), StartsWith("All is well.\n"));
   RequestId old = AddRequest(1'699'990'000);
   answer_ = fmt::format(
-      R"({{"requests":[{{"id":"{}","waits":[{{"provider":"cloud","pool":"main","text":"no capacity: cores"}}]}}]}})",
+      R"({{"requests":[{{"id":"{}","waits":[{{"provider":"cloud","pool":"main","reason":"capacity","text":"uses 2 of 2 cores"}}]}}]}})",
       old);
   UseTerminal(160);
   EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- 1 request waits for more than 5 minutes, 200-0000000001 for longest: "
-                                   "cloud main: no capacity: cores\n"));
-  EXPECT_THAT(
-      out_.str(),
-      HasSubstr(
-          "Request         Waits        State      Labels       Requestor  Why\n"
-          "200-0000000001  00:02:46:40  requested  small,small  zuul       cloud main: no capacity: cores\n"
-          "200-0000000000  00:00:00:10  requested  small,small  zuul\n"));
+                                   "cloud main uses 2 of 2 cores\n"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Requests  Waits        For Longest     Labels  Why\n"
+                        "1         00:02:46:40  200-0000000001  small   cloud main uses 2 of 2 cores\n"
+                        "1         00:00:00:10  200-0000000000  small\n"));
   EXPECT_EQ(young.value, "200-0000000000");
 }
 
-TEST_F(StatusTest, ATableListsTenRequestsAndJsonAll) {
+TEST_F(StatusTest, ATableHasARowForEachReasonAndJsonARequest) {
   for (int i = 0; i < 12; ++i) AddRequest(1'699'999'900 + i);
-  EXPECT_THAT(Status(), HasSubstr("200-0000000009"));
+  EXPECT_THAT(Status(), HasSubstr("12        00:00:01:40  200-0000000000  small"));
   EXPECT_THAT(out_.str(), Not(HasSubstr("200-0000000010")));
   EXPECT_THAT(ShownAsJson(StatusListing(Output::kJson)), HasSubstr("200-0000000011"));
 }

@@ -16,7 +16,8 @@ RequestRun::RequestRun(Context& context, Pool& pool, UnusedNodes& unused_nodes, 
       unused_nodes_(unused_nodes),
       seen_(std::move(seen)),
       order_(std::move(order)),
-      logger_(log::Logger("nodepool.driver.NodeRequestHandler[" + pool.launcher_id().value + "]")
+      logger_(log::Logger(fmt::format("nodepool.driver.NodeRequestHandler[{}-{}]", pool.key().provider,
+                                      pool.key().pool))
                   .About({seen_.record.event_id.value_or(""), seen_.id.value, ""})),
       nodes_(context, pool, changed_, logger_),
       refusals_(context.random) {}

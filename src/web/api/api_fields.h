@@ -19,6 +19,10 @@ namespace nodepool::web {
 const FieldTable<store::StoredNode>& NodeFields();
 const FieldTable<launcher::RequestStatus>& RequestFields();
 const FieldTable<launcher::WaitReason>& WaitFields();
+const FieldTable<launcher::ReportedReason>& ReasonFields();
+// The reason that decides, or null.
+boost::json::value ReasonValue(const std::optional<sched::RequestReason>& reason);
+JsonType ReasonType();
 const FieldTable<store::StoredBuild>& BuildFields();
 const FieldTable<store::StoredUpload>& UploadFields();
 const FieldTable<launcher::ProviderStatus>& ProviderFields();

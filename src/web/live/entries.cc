@@ -52,7 +52,7 @@ std::string PathOf(const store::UploadKey& key) {
 
 Published::Entries ProviderEntries(const launcher::Launcher& launcher) {
   Published::Entries entries;
-  for (launcher::ProviderStatus& provider : launcher.Providers()) {
+  for (launcher::ProviderStatus& provider : launcher.ClusterProviders()) {
     provider.next_start.reset();
     entries[provider.name.value] = ProviderFields().WithTimes(provider);
   }
