@@ -87,6 +87,5 @@ class Browser:
         return [json.dumps({"rule": rule["id"], "help": rule["help"], "at": [node["target"] for node in rule["nodes"]][:3]})
                 for rule in found if rule["impact"] in ("serious", "critical")]
 
-    def picture(self, folder: pathlib.Path | None, name: str):
-        if folder:
-            self.driver.save_screenshot(str(folder / f"{name}.png"))
+    def picture(self, folder: pathlib.Path, name: str):
+        self.driver.save_screenshot(str(folder / f"{name}.png"))

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/decline_reasons.h"
 #include "web/live/change_text.h"
 #include "web/live/creation.h"
+#include "web/live/entries.h"
 
 namespace nodepool::web {
 namespace {
@@ -33,7 +35,7 @@ const FieldTable<ChangeEntry>& ChangeFields() {
        [](const ChangeEntry& c) { return json::value(ToSeconds(c.at)); }},
       {{"kind", OneOf({"node", "request", "image", "provider"}), ""},
        [](const ChangeEntry& c) { return json::value(c.kind); }},
-      {{"about", Text(), "id of the node or request, name of the image, build, provider or component"},
+      {{"about", Text(), "key of the node, request, build, upload, provider or component"},
        [](const ChangeEntry& c) { return Cell::OfText(c.about); }},
       {{"text", Text(), "a sentence"}, [](const ChangeEntry& c) { return Cell::OfText(c.text); }},
   });
@@ -49,20 +51,19 @@ ChangeLog::ChangeLog(Loop& loop, const launcher::Launcher& launcher,
       records.nodes.OnChange([this, record_of](const NodeId& id, const auto* before, const auto* after) {
         Add("node", id.value, TextOfChange(id, record_of(before), record_of(after)));
       }));
-  subscriptions_.push_back(records.requests.OnChange(
-      [this, record_of](const RequestId& id, const auto* before, const auto* after) {
-        WallTime made = CreationOf(after != nullptr ? *after : *before);
-        Add("request", id.value, TextOfChange(id, record_of(before), record_of(after), loop_.Now() - made));
+  subscriptions_.push_back(
+      records.requests.OnChange([this](const RequestId& id, const auto* before, const auto* after) {
+        RequestChanged(id, before, after);
       }));
   subscriptions_.push_back(records.images.OnBuild(
       [this, record_of](const store::StoredBuild* before, const store::StoredBuild* after) {
         const store::BuildKey& key = (after != nullptr ? after : before)->id;
-        Add("image", key.str(), TextOfChange(key, record_of(before), record_of(after)));
+        Add("image", PathOf(key), TextOfChange(key, record_of(before), record_of(after)));
       }));
   subscriptions_.push_back(records.images.OnUpload(
       [this, record_of](const store::StoredUpload* before, const store::StoredUpload* after) {
         const store::UploadKey& key = (after != nullptr ? after : before)->id;
-        Add("image", key.build.str(), TextOfChange(key, record_of(before), record_of(after)));
+        Add("image", PathOf(key), TextOfChange(key, record_of(before), record_of(after)));
       }));
   subscriptions_.push_back(records.pauses.OnChange(
       [this](const ProviderName& name, const ProviderPause* before, const ProviderPause* after) {
@@ -79,6 +80,29 @@ void ChangeLog::Add(std::string_view kind, std::string about, std::string text) 
   entries.push_front({++last_id_, loop_.Now(), kind, std::move(about), std::move(text)});
   if (entries.size() > kMaxOfAKind) entries.pop_back();
   added_(entries.front());
+}
+
+// What launchers ask for themselves, and ask for again every few seconds while there is no capacity, is a
+// change when it fails for another reason than the last time; that it succeeds is said of its nodes.
+void ChangeLog::RequestChanged(const RequestId& id, const store::StoredRequest* before,
+                               const store::StoredRequest* after) {
+  const store::StoredRequest& known = after != nullptr ? *after : *before;
+  if (known.record.requestor == kMinReadyRequestor) {
+    if (after == nullptr) return;
+    if (after->record.state == RequestState::kFulfilled) min_ready_causes_.erase(after->record.node_types);
+    bool has_failed_before = before != nullptr && before->record.state == RequestState::kFailed;
+    if (after->record.state != RequestState::kFailed || has_failed_before || !IsNewCause(after->record)) return;
+  }
+  const NodeRequest* was = before != nullptr ? &before->record : nullptr;
+  const NodeRequest* is = after != nullptr ? &after->record : nullptr;
+  Add("request", id.value, TextOfChange(id, was, is, loop_.Now() - CreationOf(known)));
+}
+
+bool ChangeLog::IsNewCause(const NodeRequest& failed) {
+  std::string cause = WhyFailed(failed);
+  if (min_ready_causes_.size() >= kMaxOfAKind) min_ready_causes_.clear();
+  std::string& last = min_ready_causes_[failed.node_types];
+  return std::exchange(last, cause) != cause;
 }
 
 void ChangeLog::ComponentChanged(const std::string& path, const Component* before, const Component* after) {

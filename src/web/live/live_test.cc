@@ -1,11 +1,13 @@
 #include "web/live/live.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <boost/asio/co_spawn.hpp>
 
 #include "async/task_group.h"
 #include "launcher/launcher_fixture_for_test.h"
+#include "model/decline_reasons.h"
 
 namespace nodepool::web {
 namespace {
@@ -15,6 +17,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+std::size_t Count(std::string_view text, std::string_view what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
 
 Task<> ReadInto(std::string& text, std::shared_ptr<EventStream> stream) {
   while (std::shared_ptr<const std::string> piece = co_await stream->Next()) text += *piece;
@@ -120,7 +128,12 @@ TEST_F(LiveTest, ANewClientGetsWhatItsListsMayLack) {  // PAGE-2
 TEST_F(LiveTest, AQuietStreamShowsSignsOfLife) {  // PAGE-1
   std::string& text = Listen("jobs");
   Taken(text);
-  EXPECT_THAT(Taken(text, std::chrono::seconds(31)), ::testing::Eq(":\n\n:\n\n"));
+  std::string sent = Taken(text, std::chrono::seconds(21));
+  EXPECT_EQ(Count(sent, "event: beat\ndata: {}\n\n"), 2) << sent;
+  NodeId node = AddNode(NodeState::kHold);
+  std::string later = Taken(text, std::chrono::seconds(10));
+  EXPECT_EQ(Count(later, "event: "), 1) << "only the beat: nodes are no topic of this stream\n" << later;
+  EXPECT_NE(LastId(sent), LastId(later)) << "the client need not hear again of what is not for it";
 }
 
 TEST_F(LiveTest, NothingIsEncodedWhenNobodyHasListenedForLong) {
@@ -161,6 +174,24 @@ TEST_F(LiveTest, ChangesAreKeptInWords) {  // PAGE-5
   EXPECT_EQ(latest[0]->text, "Build deb-b1 has begun.");
 }
 
+// What min-ready asks for again every few seconds would displace everything else.
+TEST_F(LiveTest, MinReadyFailsOncePerCause) {  // PAGE-5
+  int number = 10;
+  auto failed = [&](const std::string& reason) {
+    NodeRequest request;
+    request.SetState(RequestState::kFailed, time_.loop().Now());
+    request.node_types = {LabelName("small")};
+    request.requestor = std::string(kMinReadyRequestor);
+    AddDeclineReason(request, reason);
+    Put(fmt::format("/nodepool/requests/100-00000000{}", number++), ToJson(request));
+    time_.Advance(std::chrono::seconds(1));
+  };
+  for (const char* reason : {"no capacity", "no capacity", "no capacity", "the cloud is away"}) failed(reason);
+  std::vector<std::string> texts;
+  for (const ChangeEntry* change : live_->changes().Latest(100)) texts.push_back(change->text);
+  EXPECT_THAT(texts, ::testing::ElementsAre(HasSubstr("failed: the cloud is away"), HasSubstr("failed: no capacity")));
+}
+
 TEST_F(LiveTest, SamplesOfAnHourAndADay) {  // PAGE-6
   RequestId request = Request({"small"});
   ASSERT_TRUE(AwaitState(request, RequestState::kFulfilled));
@@ -168,6 +199,7 @@ TEST_F(LiveTest, SamplesOfAnHourAndADay) {  // PAGE-6
   const SampleSeries& hour = live_->sampler().hour();
   EXPECT_GE(hour.samples().size(), 18u);
   EXPECT_EQ(hour.samples().back().level.nodes.at("ready"), 1u);
+  EXPECT_EQ(hour.samples().back().level.nodes_by_provider.at(ProviderName("cloud")).at("ready"), 1u);
   std::size_t waits = 0;
   for (const Sample& sample : hour.samples()) waits += sample.waits.count;
   EXPECT_EQ(waits, 1u);
