@@ -118,7 +118,7 @@ class RequestsSiteTest : public launcher::LauncherTest {
   log::Capture log_;
 };
 
-// REQ-30
+// REQ-33
 TEST_F(RequestsSiteTest, ATokenSaysWhatItAllows) {
   Response ops = Ask("GET", "/api/v1/token", "", "ops");
   ASSERT_EQ(ops.status, 200) << ops.body;

@@ -73,18 +73,19 @@ function table(title, samples, series) {
 export function chart(title, unit, samples, series, {isStacked = false, limit = null, href = null} = {}) {
   const caption = h('figcaption', {}, href ? h('a', {href}, title) : title, h('span', {class: 'quiet'}, ` ${unit}`));
   if (samples.length < 2) return h('figure', {}, caption, h('p', {class: 'quiet'}, 'No samples yet.'));
-  drawn.set(title, {samples, series, limit});
   const heights = samples.map((sample) => series.map(({value}) => value(sample) ?? 0))
       .map((values) => (isStacked ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values)));
   const top = niceTop(Math.max(0, limit ?? 0, ...heights));
   const scale = scaleOf(samples, top);
   const latest = series.map(({name, value}) => `${name} ${number(value(samples.at(-1)) ?? 0)}`).join(', ');
-  const shown = series.filter(({value}) => samples.some((sample) => value(sample)));
+  const used = series.filter(({value}) => samples.some((sample) => value(sample)));
+  const shown = used.length ? used : series;
+  drawn.set(title, {samples, series: shown, limit});
   return h('figure', {}, caption,
            svg('svg', {class: 'chart', 'data-chart': title, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': `${title}. Now: ${latest}`},
                grid(scale, top, samples), (isStacked ? areas : lines)(scale, samples, series),
                limit !== null && svg('line', {class: 'limit', x1: LEFT, x2: WIDTH, y1: scale.y(limit), y2: scale.y(limit)})),
-           h('ul', {class: 'legend'}, (shown.length ? shown : series).map(({name, kind}) => h('li', {class: kind}, name)),
+           h('ul', {class: 'legend'}, shown.map(({name, kind}) => h('li', {class: kind}, name)),
              limit !== null && h('li', {class: 'of-limit'}, `limit ${number(limit)}`)),
-           table(title, samples, series));
+           table(title, samples, shown));
 }

@@ -10,7 +10,8 @@ import {logOf} from './logs.js';
 import {faultsOf, stateBadges} from './providers.js';
 import {isWaiting, reasonOf} from './waiting.js';
 
-const state = (entry) => ['State', badge(entry.state), h('span', {class: 'quiet'}, ' for ', age(entry.state_since)), ' since ', date(entry.state_since)];
+const state = (entry) => ['State', badge(entry.state), typeof entry.state_since === 'number' && [
+  h('span', {class: 'quiet'}, ' for ', age(entry.state_since)), ' since ', date(entry.state_since)]];
 const list = (items) => h('ul', {}, items.map((item) => h('li', {}, item)));
 
 /** Who uses a node, in words; null: nobody. */

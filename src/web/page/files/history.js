@@ -23,13 +23,13 @@ function instancesOf(provider) {
 const stackOf = (countsOf) => STATES.map((state) => ({name: state, kind: kindOf(state), value: (sample) => countsOf(sample)?.[state] ?? 0}));
 
 function nodeCharts(samples, providers) {
-  const limits = providers.map(instancesOf);
-  const isKnown = limits.length > 0 && limits.every((limit) => limit !== null);
-  const all = chart('Nodes', isKnown ? 'of all providers, and their limit' : 'of all providers', samples, stackOf((sample) => sample.nodes),
-                    {isStacked: true, limit: isKnown ? limits.reduce((sum, limit) => sum + limit, 0) : null});
   const isUsed = ({name}) => samples.some((sample) => sample.nodes_by_provider?.[name]);
-  const used = providers.map((provider, i) => ({provider, limit: limits[i]})).filter(({provider}) => isUsed(provider));
-  const each = used.length < 2 ? [] : used.slice(0, MOST_PROVIDERS).map(({provider: {name}, limit}) =>
+  const limited = providers.map((provider) => ({name: provider.name, limit: instancesOf(provider), isUsed: isUsed(provider)}));
+  const isKnown = limited.some(({limit}) => limit !== null) && limited.every((each) => each.limit !== null || !each.isUsed);
+  const all = chart('Nodes', 'of all providers', samples, stackOf((sample) => sample.nodes),
+                    {isStacked: true, limit: isKnown ? limited.reduce((sum, {limit}) => sum + (limit ?? 0), 0) : null});
+  const used = limited.filter((each) => each.isUsed);
+  const each = used.length < 2 ? [] : used.slice(0, MOST_PROVIDERS).map(({name, limit}) =>
     chart(name, 'nodes', samples, stackOf((sample) => sample.nodes_by_provider?.[name]), {isStacked: true, limit, href: view('providers', {id: name})}));
   return [all, ...each];
 }

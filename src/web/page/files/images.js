@@ -37,7 +37,7 @@ export function images(list, builds, uploads) {
   const cell = (title, ...content) => h('td', {'data-title': title}, content);
   const rows = [...list].sort((a, b) => (a.name < b.name ? -1 : 1)).map((image) => h('tr', {},
     h('th', {scope: 'row'}, h('a', {href: view('images', {id: image.name})}, image.name),
-      image.is_paused && badge('paused'), image.build_request && badge('pending', 'a build is asked for')),
+      image.is_paused && badge('paused'), image.build_request === 'pending' && badge('pending', 'a build is asked for')),
     cell('Last build', buildLine(image, lastBuild(image, builds))),
     cell('In use is', image.newest_ready_build ? [age(image.newest_ready_build_since), ' old'] : h('span', {class: 'fault'}, 'no build is ready')),
     cell('Next build', nextBuild(image.next_build)),

@@ -32,7 +32,8 @@ function meters(entry) {
   const list = fullest(tightest(entry)).slice(0, METERS);
   const several = (entry.pools ?? []).length > 1 ? entry.pools : [];
   const ofPools = several.map((pool) => [pool, fullest(tightest({...pool, pools: []}))[0]]).filter(([, amount]) => amount);
-  if (list.length + ofPools.length === 0) return h('p', {class: 'quiet'}, 'no limit known');
+  // An entry of another launcher may lack figures.
+  if (list.length + ofPools.length === 0) return h('p', {class: 'quiet'}, entry.limit ? 'no limit' : `figures: on the page of ${(entry.launchers ?? []).join(', ')}`);
   return [list.map((amount) => meter(amount, entry.nodes)),
           ofPools.map(([pool, amount]) => meter(amount, pool.nodes, `${pool.name}: ${amount.name}`))];
 }
@@ -43,10 +44,11 @@ function launchesOf(entry, launches) {
           entry.launches ? h('span', {class: 'quiet'}, plural(entry.launches, 'launch', 'launches'), ' in progress') : null];
 }
 
-function line(entry, launches) {
+function line(entry, launches, isShared) {
   const faults = faultsOf(entry);
   return h('article', {class: 'provider', 'aria-label': entry.name},
-           h('h3', {}, h('a', {href: view('providers', {id: entry.name})}, entry.name), stateOf(entry)),
+           h('h3', {}, h('a', {href: view('providers', {id: entry.name})}, entry.name), stateOf(entry),
+             isShared && h('span', {class: 'quiet'}, (entry.launchers ?? []).join(', '))),
            h('div', {class: 'meters'}, meters(entry)),
            h('div', {class: 'use'}, stateBadges(entry.nodes, {provider: entry.name}), launchesOf(entry, launches)),
            faults.length > 0 && h('div', {class: 'faults'}, faults.map(({kind, text}, i) =>
@@ -55,5 +57,6 @@ function line(entry, launches) {
 
 export function providers(list, launches) {
   const sorted = [...list].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return h('div', {class: 'lines'}, sorted.map((entry) => line(entry, launches[entry.name])));
+  const launchers = new Set(list.flatMap((entry) => entry.launchers ?? []));
+  return h('div', {class: 'lines'}, sorted.map((entry) => line(entry, launches[entry.name], launchers.size > 1)));
 }
