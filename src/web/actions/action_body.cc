@@ -59,11 +59,10 @@ JsonType PauseOrderType() {
 Expected<JobRule> ReadJobRule(const Request& request) {
   return ReadBody<JobRule>([&request](JobRule& rule) {
     RefuseParameters(request);
-    BodyReaders readers = {
-        {"name", [&](const json::value& v) { rule.name = ReadText("name", v); }},
-        {"hold_on_failure", [&](const json::value& v) {
-           rule.hold_on_failure = ReadWhole("hold_on_failure", v, 0, kMaxHeldForJob);
-         }}};
+    BodyReaders readers = {{"name", [&](const json::value& v) { rule.name = ReadText("name", v); }},
+                           {"hold_on_failure", [&](const json::value& v) {
+                              rule.hold_on_failure = ReadWhole("hold_on_failure", v, 0, kMaxHeldForJob);
+                            }}};
     ReadMembers(request, readers);
     if (rule.name.empty()) throw Error(Verdict::kInvalid, "name is required.");
     Expected<sched::JobMatcher> matcher = sched::JobMatcher::Make(rule.name);

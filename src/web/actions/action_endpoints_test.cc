@@ -116,7 +116,8 @@ TEST_F(ActionsTest, RulesAboutJobsAreMadeAndDeleted) {
   EXPECT_EQ(again.status, 409);
   EXPECT_THAT(again.whole_body(), HasSubstr("is about job ^tox- already"));
   EXPECT_EQ(Ask("POST", "/api/v1/jobs").status, 415) << "without a body";
-  for (const char* body : {"{}", R"({"name": ""})", R"({"name": "^("})", R"({"name": "a", "hold_on_failure": -1})"})
+  for (const char* body :
+       {"{}", R"({"name": ""})", R"({"name": "^("})", R"({"name": "a", "hold_on_failure": -1})"})
     EXPECT_EQ(Ask("POST", "/api/v1/jobs", body).status, 400) << body;
   EXPECT_EQ(Ask("POST", "/api/v1/jobs", R"({"name": "b"})", "ci").status, 403);
   EXPECT_EQ(Ask("DELETE", "/api/v1/jobs/" + id).status, 204);

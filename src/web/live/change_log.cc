@@ -91,7 +91,8 @@ void ChangeLog::RequestChanged(const RequestId& id, const store::StoredRequest* 
     if (after == nullptr) return;
     if (after->record.state == RequestState::kFulfilled) min_ready_causes_.erase(after->record.node_types);
     bool has_failed_before = before != nullptr && before->record.state == RequestState::kFailed;
-    if (after->record.state != RequestState::kFailed || has_failed_before || !IsNewCause(after->record)) return;
+    if (after->record.state != RequestState::kFailed || has_failed_before || !IsNewCause(after->record))
+      return;
   }
   const NodeRequest* was = before != nullptr ? &before->record : nullptr;
   const NodeRequest* is = after != nullptr ? &after->record : nullptr;

@@ -38,7 +38,8 @@ class ChangeLog {
 
  private:
   void Add(std::string_view kind, std::string about, std::string text);
-  void RequestChanged(const RequestId& id, const store::StoredRequest* before, const store::StoredRequest* after);
+  void RequestChanged(const RequestId& id, const store::StoredRequest* before,
+                      const store::StoredRequest* after);
   bool IsNewCause(const NodeRequest& failed);
   void ComponentChanged(const std::string& path, const Component* before, const Component* after);
 
@@ -47,7 +48,8 @@ class ChangeLog {
   std::function<void(const ChangeEntry&)> added_;
   std::map<std::string_view, std::deque<ChangeEntry>> entries_;  // by kind, the latest first
   std::uint64_t last_id_ = 0;
-  std::map<std::vector<LabelName>, std::string> min_ready_causes_;  // why requests for these labels failed last
+  std::map<std::vector<LabelName>, std::string>
+      min_ready_causes_;  // why requests for these labels failed last
   std::vector<Subscription> subscriptions_;
 };
 

@@ -53,8 +53,8 @@ class EventStream : public net::BodyStream {
 
 // The event that makes a client load everything again. Its id is the last one before the position.
 std::string ResetEvent(const EventRing& ring, EventRing::Position position);
-// The event by which a client sees that the server lives: a comment would be invisible to a page. Its id moves
-// the client on past events of other topics.
+// The event by which a client sees that the server lives: a comment would be invisible to a page. Its id
+// moves the client on past events of other topics.
 std::string BeatEvent(const EventRing& ring, EventRing::Position position);
 
 }  // namespace nodepool::web

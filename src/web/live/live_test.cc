@@ -186,10 +186,12 @@ TEST_F(LiveTest, MinReadyFailsOncePerCause) {  // PAGE-5
     Put(fmt::format("/nodepool/requests/100-00000000{}", number++), ToJson(request));
     time_.Advance(std::chrono::seconds(1));
   };
-  for (const char* reason : {"no capacity", "no capacity", "no capacity", "the cloud is away"}) failed(reason);
+  for (const char* reason : {"no capacity", "no capacity", "no capacity", "the cloud is away"})
+    failed(reason);
   std::vector<std::string> texts;
   for (const ChangeEntry* change : live_->changes().Latest(100)) texts.push_back(change->text);
-  EXPECT_THAT(texts, ::testing::ElementsAre(HasSubstr("failed: the cloud is away"), HasSubstr("failed: no capacity")));
+  EXPECT_THAT(texts, ::testing::ElementsAre(HasSubstr("failed: the cloud is away"),
+                                            HasSubstr("failed: no capacity")));
 }
 
 TEST_F(LiveTest, SamplesOfAnHourAndADay) {  // PAGE-6

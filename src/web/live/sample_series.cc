@@ -41,9 +41,10 @@ JsonType PercentilesType() {
 }
 
 JsonType LaunchesType() {
-  return MapOf(ObjectOf({{"ready", Whole(), ""},
-                         {"failed", Whole(), ""},
-                         {"errors", Whole(), "attempts of this launcher that failed, also where a later one was good"}}));
+  return MapOf(ObjectOf(
+      {{"ready", Whole(), ""},
+       {"failed", Whole(), ""},
+       {"errors", Whole(), "attempts of this launcher that failed, also where a later one was good"}}));
 }
 
 }  // namespace
@@ -108,7 +109,8 @@ const FieldTable<Sample>& SampleFields() {
       {{"nodes_by_provider", MapOf(MapOf(Whole())), "number of nodes by provider and state"},
        [](const Sample& s) {
          json::object by_provider;
-         for (const auto& [name, counts] : s.level.nodes_by_provider) by_provider[name.value] = ToJson(counts);
+         for (const auto& [name, counts] : s.level.nodes_by_provider)
+           by_provider[name.value] = ToJson(counts);
          return json::value(std::move(by_provider));
        }},
       {{"requests_waiting", Whole(), "neither fulfilled nor failed"},

@@ -33,10 +33,10 @@ Sampler::Sampler(Loop& loop, const launcher::Launcher& launcher, const metrics::
       tick_(loop, [this] { Tick(); }) {
   launcher::Records records = launcher.records();
   for (const auto& [id, node] : records.nodes.all()) Count(&node.record, 1);
-  subscriptions_.push_back(
-      records.nodes.OnChange([this](const NodeId&, const auto* before, const auto* after) {
-        NodeChanged(before != nullptr ? &before->record : nullptr, after != nullptr ? &after->record : nullptr);
-      }));
+  subscriptions_.push_back(records.nodes.OnChange([this](const NodeId&, const auto* before,
+                                                         const auto* after) {
+    NodeChanged(before != nullptr ? &before->record : nullptr, after != nullptr ? &after->record : nullptr);
+  }));
   subscriptions_.push_back(
       records.requests.OnChange([this](const RequestId&, const auto* before, const auto* after) {
         if (after != nullptr) RequestChanged(before, *after);
@@ -45,7 +45,8 @@ Sampler::Sampler(Loop& loop, const launcher::Launcher& launcher, const metrics::
 }
 
 void Sampler::Count(const Node* node, std::ptrdiff_t by) {
-  if (node == nullptr || !node->state || std::ranges::find(kStates, *node->state) == std::end(kStates)) return;
+  if (node == nullptr || !node->state || std::ranges::find(kStates, *node->state) == std::end(kStates))
+    return;
   CountsByState& counts = nodes_by_provider_[node->provider];
   std::size_t& count = counts[ToString(*node->state)];
   count += static_cast<std::size_t>(by);
