@@ -146,8 +146,8 @@ def test_values_under_the_pointer(browser, planted, screenshots):
 # PAGE-17
 def test_each_provider_has_a_chart_with_its_limit(browser, planted):
     show(browser, planted)
-    wait_for(lambda: browser.count("svg[data-chart='ovh-gra1'] .limit"), "there are samples by provider", 60)
-    assert "limit 40" in browser.text("figure:has(svg[data-chart='ovh-gra1'])")
+    wait_for(lambda: browser.count("svg[data-chart='provider ovh-gra1'] .limit"), "there are samples by provider", 60)
+    assert "limit 40" in browser.text("figure:has(svg[data-chart='provider ovh-gra1'])")
 
 
 # PAGE-14

@@ -9,7 +9,7 @@ const BOTTOM = 18;
 const TOP = 8;
 const ROWS = 15;
 
-/** What is drawn at the moment, by its title, for the pointer. */
+/** What is drawn at the moment, by its id, for the pointer. */
 export const drawn = new Map();
 export const PLOT = {left: LEFT / WIDTH, right: 1};
 
@@ -68,9 +68,10 @@ function table(title, samples, series) {
 
 /**
  * A chart of samples. Each of the series has a name, a kind, which is its colour, and `value(sample)`, null where there is
- * none. `limit`: a line that the values cannot exceed. `isStacked`: areas on top of each other.
+ * none. `limit`: a line that the values cannot exceed. `isStacked`: areas on top of each other. `id`: where the title may
+ * be that of another chart.
  */
-export function chart(title, unit, samples, series, {isStacked = false, limit = null, href = null} = {}) {
+export function chart(title, unit, samples, series, {isStacked = false, limit = null, href = null, id = title} = {}) {
   const caption = h('figcaption', {}, href ? h('a', {href}, title) : title, h('span', {class: 'quiet'}, ` ${unit}`));
   if (samples.length < 2) return h('figure', {}, caption, h('p', {class: 'quiet'}, 'No samples yet.'));
   const heights = samples.map((sample) => series.map(({value}) => value(sample) ?? 0))
@@ -80,9 +81,9 @@ export function chart(title, unit, samples, series, {isStacked = false, limit = 
   const latest = series.map(({name, value}) => `${name} ${number(value(samples.at(-1)) ?? 0)}`).join(', ');
   const used = series.filter(({value}) => samples.some((sample) => value(sample)));
   const shown = used.length ? used : series;
-  drawn.set(title, {samples, series: shown, limit});
+  drawn.set(id, {samples, series: shown, limit});
   return h('figure', {}, caption,
-           svg('svg', {class: 'chart', 'data-chart': title, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': `${title}. Now: ${latest}`},
+           svg('svg', {class: 'chart', 'data-chart': id, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': `${title}. Now: ${latest}`},
                grid(scale, top, samples), (isStacked ? areas : lines)(scale, samples, series),
                limit !== null && svg('line', {class: 'limit', x1: LEFT, x2: WIDTH, y1: scale.y(limit), y2: scale.y(limit)})),
            h('ul', {class: 'legend'}, shown.map(({name, kind}) => h('li', {class: kind}, name)),

@@ -30,7 +30,7 @@ function nodeCharts(samples, providers) {
                     {isStacked: true, limit: isKnown ? limited.reduce((sum, {limit}) => sum + (limit ?? 0), 0) : null});
   const used = limited.filter((each) => each.isUsed);
   const each = used.length < 2 ? [] : used.slice(0, MOST_PROVIDERS).map(({name, limit}) =>
-    chart(name, 'nodes', samples, stackOf((sample) => sample.nodes_by_provider?.[name]), {isStacked: true, limit, href: view('providers', {id: name})}));
+    chart(name, 'nodes', samples, stackOf((sample) => sample.nodes_by_provider?.[name]), {isStacked: true, limit, href: view('providers', {id: name}), id: `provider ${name}`}));
   return [all, ...each];
 }
 

@@ -45,7 +45,7 @@ export function overview(records) {
   const isEmpty = nodes.length === 0 && requests.length === 0;
   const own = records.list('images');
   return [
-    problems(problemsOf(records)),
+    problems(problemsOf(records), records.status?.is_complete !== false),
     isEmpty ? welcome(list) : tiles({nodes, waiting: now, launches, samples: records.samples.hour}),
     h('div', {class: 'overview'},
       list.length > 0 && section('providers', 'Providers', providers(list, launches)),

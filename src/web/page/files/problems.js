@@ -21,8 +21,9 @@ function line({severity, since, subject, text, remedy}) {
            since && h('span', {class: 'since'}, 'for ', age(since)));
 }
 
-export function problems(list) {
-  if (list.length === 0) return h('p', {id: 'problems', class: 'well'}, 'All is well.');
+/** The list as a section; `isKnown`: the launcher knows all records. */
+export function problems(list, isKnown) {
+  if (list.length === 0) return h('p', {id: 'problems', class: 'well'}, isKnown ? 'All is well.' : '');
   return h('section', {id: 'problems', 'aria-labelledby': 'problems-title'}, h('h2', {id: 'problems-title'}, 'Look at first'),
            h('ul', {class: 'problems'}, list.slice(0, MOST).map(line)),
            list.length > MOST && h('details', {}, h('summary', {}, `${list.length - MOST} more`), h('ul', {class: 'problems'}, list.slice(MOST).map(line))));

@@ -9,7 +9,7 @@ const FAIR = 0.8;
 
 /** How the launches of the last hour ended, by provider: nodes that became ready, and attempts that failed. */
 export function outcomes(samples) {
-  const byProvider = {};
+  const byProvider = Object.create(null); // names may be any text
   for (const {launches} of samples) {
     for (const [name, {ready, failed, errors}] of Object.entries(launches)) {
       byProvider[name] ??= {good: 0, bad: 0};
