@@ -76,7 +76,8 @@ class Browser:
         """What the browser complains about since the last call, without lost connections."""
         return [entry["message"] for entry in self.driver.get_log("browser")
                 if entry["level"] == "SEVERE" and "net::ERR_" not in entry["message"]
-                and "the server responded with a status of 503" not in entry["message"]]
+                and "the server responded with a status of 503" not in entry["message"]
+                and "/api/v1/problems" not in entry["message"]]
 
     def accessibility_faults(self) -> list[str]:
         """Serious and critical findings of axe-core."""
@@ -87,6 +88,5 @@ class Browser:
         return [json.dumps({"rule": rule["id"], "help": rule["help"], "at": [node["target"] for node in rule["nodes"]][:3]})
                 for rule in found if rule["impact"] in ("serious", "critical")]
 
-    def picture(self, folder: pathlib.Path | None, name: str):
-        if folder:
-            self.driver.save_screenshot(str(folder / f"{name}.png"))
+    def picture(self, folder: pathlib.Path, name: str):
+        self.driver.save_screenshot(str(folder / f"{name}.png"))

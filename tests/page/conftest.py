@@ -1,11 +1,13 @@
 """A browser, and launchers whose cluster is planted in ZooKeeper. Only with ./test --browser."""
 import os
 import pathlib
+import uuid
 
 import pytest
 
 from cluster import Cluster
 from nodepool_helpers import fake_provider
+from planted import PlantedPool
 from services import free_port
 from web_client import web_config
 
@@ -37,12 +39,19 @@ def cluster(site):
     return Cluster(site, port)
 
 
-@pytest.fixture
-def screenshots():
-    """Where pictures of the page are kept; None: nowhere."""
-    folder = os.environ.get("NODEPOOL_TEST_SCREENSHOTS")
-    if not folder:
-        return None
-    path = pathlib.Path(folder)
+@pytest.fixture(scope="session")
+def planted(tmp_path_factory, shared_zookeeper):
+    """A pool as large sites have it. Tests that change it put it back."""
+    pool = PlantedPool(tmp_path_factory.mktemp("planted"), shared_zookeeper.hosts, f"/planted-{uuid.uuid4().hex}")
+    try:
+        yield pool.start()
+    finally:
+        pool.stop()
+
+
+@pytest.fixture(scope="session")
+def screenshots(tmp_path_factory):
+    """Where pictures of the page are kept: a folder that NODEPOOL_TEST_SCREENSHOTS names, or one of pytest's."""
+    path = pathlib.Path(os.environ.get("NODEPOOL_TEST_SCREENSHOTS") or tmp_path_factory.mktemp("pictures"))
     path.mkdir(parents=True, exist_ok=True)
     return path

@@ -47,6 +47,24 @@ def test_changes_are_shown_within_300_milliseconds(fresh_browser, cluster):
     browser.wait_text("is fulfilled", ".changes")
 
 
+# PAGE-1, PAGE-11
+def test_changes_among_10000_nodes_are_shown_at_once(fresh_browser, cluster, screenshots):
+    browser = fresh_browser
+    ids = cluster.add_nodes(10_000)
+    browser.open(cluster.view("nodes"))
+    browser.wait_text("host-7")
+    delays = [delay(browser, ".rows", comment, lambda: cluster.tree.change_node(ids[3], comment=comment))
+              for comment in ("one-a", "two-b", "three-c", "four-d", "five-e")]
+    browser.open(cluster.view("overview"))
+    browser.wait_text("10,000", ".tiles")
+    browser.wait_text("fake-cloud")
+    held = int(browser.text(".tile.held .value").replace(",", ""))
+    overview = delay(browser, ".tile.held .value", f"{held + 1:,}", lambda: cluster.tree.change_node(ids[3], state="hold"))
+    print("delays:", [round(seconds, 3) for seconds in delays], round(overview, 3))
+    assert min(delays) < 0.5 and overview < 5
+    browser.picture(screenshots, "10000-nodes")
+
+
 # PAGE-14
 def test_a_lost_stream_is_announced_and_caught_up(fresh_browser, cluster):
     browser = fresh_browser
@@ -114,7 +132,7 @@ def test_the_first_view_is_quick_and_small(fresh_browser, cluster):
         browser.driver.execute_cdp_cmd("Network.clearBrowserCache", {})
         browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": """
             addEventListener('DOMContentLoaded', () => new MutationObserver(() => {
-              if (window.firstView === undefined && document.querySelector('.card')) window.firstView = performance.now();
+              if (window.firstView === undefined && document.querySelector('.provider')) window.firstView = performance.now();
             }).observe(document.body, {childList: true, subtree: true}));"""})
         browser.open(cluster.url)
         wait_for(lambda: browser.script("return window.firstView !== undefined"), "the view is shown")
@@ -122,6 +140,6 @@ def test_the_first_view_is_quick_and_small(fresh_browser, cluster):
     sizes = browser.script("""return performance.getEntriesByType('resource').filter((each) => each.name.includes('/assets/'))
         .reduce((sum, each) => sum + each.decodedBodySize, 0)""")
     print(f"first view: {min(times):.0f} ms of {[round(each) for each in times]}, {sizes} bytes of files")
-    assert sizes < 100 * 1024
+    assert sizes < 128 * 1024
     busy = min(max(1, os.getloadavg()[0] / os.cpu_count()), 4)  # others' load must not fail it
     assert min(times) < 200 * busy, times

@@ -123,6 +123,17 @@ double Prometheus::Sum(const Metric& counter, std::string_view last_label) const
   return sum;
 }
 
+std::map<std::string, double> Prometheus::SumsByFirst(const Metric& counter,
+                                                      std::string_view last_label_begin) const {
+  std::map<std::string, double> sums;
+  auto family = families_.find(counter.name);
+  if (family == families_.end()) return sums;
+  for (const auto& [labels, series] : family->second.series) {
+    if (!labels.empty() && labels.back().starts_with(last_label_begin)) sums[labels.front()] += series.value;
+  }
+  return sums;
+}
+
 std::string Prometheus::Text(const GaugeReport& report) const {
   Prometheus now;
   if (report) report(now);

@@ -23,6 +23,8 @@ class Prometheus final : public Sink {
 
   // Sum of a counter's series whose last label has this value.
   double Sum(const Metric& counter, std::string_view last_label) const;
+  // Sums of a counter's series whose last label begins so, by their first label.
+  std::map<std::string, double> SumsByFirst(const Metric& counter, std::string_view last_label_begin) const;
 
   // Everything stored so far, and the gauges that `report` sets now; ordered by name.
   std::string Text(const GaugeReport& report = {}) const;

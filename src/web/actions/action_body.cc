@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "model/provider_pause.h"
+#include "sched/jobs/job_rules.h"
 #include "web/json_body.h"
 
 namespace nodepool::web {
@@ -12,6 +13,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr const char* kForce = "force";
+constexpr std::int64_t kMaxHeldForJob = 1'000'000;
 
 void RefuseParameters(const Request& request, std::string_view known = "") {
   for (const auto& [name, value] : request.query) {
@@ -52,6 +54,25 @@ Expected<PauseOrder> ReadPauseOrder(const Request& request) {
 JsonType PauseOrderType() {
   return ObjectOf({{"reason", Text(), "for people, at most 1000 bytes", true},
                    {"drain", Flag(), "true: its unused nodes are deleted, too", true}});
+}
+
+Expected<JobRule> ReadJobRule(const Request& request) {
+  return ReadBody<JobRule>([&request](JobRule& rule) {
+    RefuseParameters(request);
+    BodyReaders readers = {{"name", [&](const json::value& v) { rule.name = ReadText("name", v); }},
+                           {"hold_on_failure", [&](const json::value& v) {
+                              rule.hold_on_failure = ReadWhole("hold_on_failure", v, 0, kMaxHeldForJob);
+                            }}};
+    ReadMembers(request, readers);
+    if (rule.name.empty()) throw Error(Verdict::kInvalid, "name is required.");
+    Expected<sched::JobMatcher> matcher = sched::JobMatcher::Make(rule.name);
+    if (!matcher) throw Error(Verdict::kInvalid, "name cannot be used: " + matcher.error().message() + ".");
+  });
+}
+
+JsonType JobRuleType() {
+  return ObjectOf({{"name", Text(), "of the job, or a regular expression that begins with ^"},
+                   {"hold_on_failure", Whole(), "how many nodes are held at most; without it none", true}});
 }
 
 Expected<void> ReadNothing(const Request& request) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "model/job.h"
 #include "operate/nodes.h"
 #include "web/router.h"
 
@@ -24,6 +25,10 @@ struct PauseOrder {
 };
 Expected<PauseOrder> ReadPauseOrder(const Request& request);
 JsonType PauseOrderType();
+
+// Of POST /api/v1/jobs, whose body has to be there.
+Expected<JobRule> ReadJobRule(const Request& request);
+JsonType JobRuleType();
 
 // Of the other actions, which take nothing.
 Expected<void> ReadNothing(const Request& request);

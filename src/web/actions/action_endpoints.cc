@@ -32,7 +32,8 @@ using Places = std::vector<std::string>;
 struct Deed {
   std::expected<void, Error> readable;  // the error of what was sent
   Done done;
-  std::string entry;  // in JSON; empty: it is gone
+  std::string entry;       // in JSON; empty: it is gone
+  std::string about = "";  // for the audit log, of what has no name in the path
 };
 
 // How an action is offered.
@@ -75,6 +76,8 @@ class ActionHandlers {
   Task<Deed> RetryUpload(const Request& request, const Caller& caller, Places places);
   Task<Deed> PauseProvider(const Request& request, const Caller& caller, Places places);
   Task<Deed> UnpauseProvider(const Request& request, const Caller& caller, Places places);
+  Task<Deed> CreateJob(const Request& request, const Caller& caller, Places places);
+  Task<Deed> DeleteJob(const Request& request, const Caller& caller, Places places);
 
  private:
   using NodeChange = Task<Done> (*)(Loop&, store::Store&, NodeId, Duration);
@@ -111,6 +114,7 @@ Task<Response> ActionHandlers::Handle(Request request, const Action& action, Ste
   Task<Deed> work = (this->*step)(request, *caller, std::move(places));
   Outcome<Deed> deed = co_await Attempt(WithDeadline(loop_, deadline, action.what, std::move(work)));
   std::string result = deed ? ResultOf(*deed) : "failed: " + deed.error().message();
+  if (deed) what += Excerpt(deed->about, 300);
   access_.Audit(*caller, fmt::format("{}: {}", what, result));
   if (!deed) co_return ErrorResponse(request, 503, deed.error().message());
   co_return Answer(request, action, std::move(*deed));
@@ -279,6 +283,35 @@ Task<Deed> ActionHandlers::UnpauseProvider(const Request& request, const Caller&
   co_return deed;
 }
 
+Task<Deed> ActionHandlers::CreateJob(const Request& request, const Caller&, Places) {
+  Expected<JobRule> rule = ReadJobRule(request);
+  if (!rule) co_return Deed{std::unexpected(rule.error()), {}, ""};
+  std::string name = rule->name;
+  for (const auto& [id, known] : launcher_.records().jobs.rules()) {
+    if (known.record.name != name) continue;
+    std::string why = fmt::format("Rule {} is about job {} already; delete it first", id, Excerpt(name));
+    co_return Deed{{}, operate::Conflict(std::move(why)), "", name};
+  }
+  JobId id = co_await launcher_.store().jobs.CreateRule(std::move(*rule));
+  co_await launcher_.CatchUp();
+  Deed deed{{}, {}, "", std::move(name)};
+  launcher::Records records = launcher_.records();
+  auto made = records.jobs.rules().find(id);
+  if (made != records.jobs.rules().end())
+    deed.entry = TextOf(JobFields(), JobEntry{made->second, records.nodes, records.jobs}, loop_.Now());
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::DeleteJob(const Request& request, const Caller&, Places places) {
+  Expected<void> nothing = ReadNothing(request);
+  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
+  bool is_deleted = co_await launcher_.store().jobs.DeleteRule(JobId(places[0]));
+  if (!is_deleted)
+    co_return Deed{{}, operate::NotFound(fmt::format("There is no rule {}", Excerpt(places[0]))), ""};
+  co_await launcher_.CatchUp();
+  co_return Deed();
+}
+
 ParameterDoc Place(std::string name, std::string text) {
   return {std::move(name), std::move(text), Text(), false, ParameterDoc::Place::kPath};
 }
@@ -293,6 +326,12 @@ EndpointDoc EntryDoc(std::string list, std::string summary, std::vector<Paramete
                   {400, 401, 403, 404, 409, 415, 429, 503}};
   doc.successes = {success};
   doc.entry_of = "GET /api/v1/" + list;
+  return doc;
+}
+
+EndpointDoc DeletionDoc(std::string summary, ParameterDoc place) {
+  EndpointDoc doc{std::move(summary), {std::move(place)}, {}, {400, 401, 403, 404, 409, 415, 429, 503}};
+  doc.successes = {204};
   return doc;
 }
 
@@ -355,6 +394,12 @@ std::vector<std::pair<Action, ActionHandlers::Step>> Actions() {
         EntryDoc("providers", "Has launchers use a paused provider again.", {provider}, ProviderFields(),
                  200)},
        &Handlers::UnpauseProvider},
+      {{"POST", "/api/v1/jobs", "create rule about job", 201,
+        EntryDoc("jobs", "Has nodes held on which a job fails.", {}, JobFields(), 201, JobRuleType())},
+       &Handlers::CreateJob},
+      {{"DELETE", "/api/v1/jobs/{id}", "delete rule about job", 204,
+        DeletionDoc("Deletes a rule about a job; what is held stays held.", Place("id", "of the rule"))},
+       &Handlers::DeleteJob},
   };
 }
 

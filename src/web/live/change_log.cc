@@ -5,6 +5,7 @@
 
 #include "web/live/change_text.h"
 #include "web/live/creation.h"
+#include "web/live/entries.h"
 
 namespace nodepool::web {
 namespace {
@@ -33,7 +34,7 @@ const FieldTable<ChangeEntry>& ChangeFields() {
        [](const ChangeEntry& c) { return json::value(ToSeconds(c.at)); }},
       {{"kind", OneOf({"node", "request", "image", "provider", "label"}), ""},
        [](const ChangeEntry& c) { return json::value(c.kind); }},
-      {{"about", Text(), "id of the node or request, name of the image, build, provider, label or component"},
+      {{"about", Text(), "key of the node, request, build, upload, provider, label or component"},
        [](const ChangeEntry& c) { return Cell::OfText(c.about); }},
       {{"text", Text(), "a sentence"}, [](const ChangeEntry& c) { return Cell::OfText(c.text); }},
   });
@@ -57,12 +58,12 @@ ChangeLog::ChangeLog(Loop& loop, const launcher::Launcher& launcher,
   subscriptions_.push_back(records.images.OnBuild(
       [this, record_of](const store::StoredBuild* before, const store::StoredBuild* after) {
         const store::BuildKey& key = (after != nullptr ? after : before)->id;
-        Add("image", key.str(), TextOfChange(key, record_of(before), record_of(after)));
+        Add("image", PathOf(key), TextOfChange(key, record_of(before), record_of(after)));
       }));
   subscriptions_.push_back(records.images.OnUpload(
       [this, record_of](const store::StoredUpload* before, const store::StoredUpload* after) {
         const store::UploadKey& key = (after != nullptr ? after : before)->id;
-        Add("image", key.build.str(), TextOfChange(key, record_of(before), record_of(after)));
+        Add("image", PathOf(key), TextOfChange(key, record_of(before), record_of(after)));
       }));
   subscriptions_.push_back(records.pauses.OnChange(
       [this](const ProviderName& name, const ProviderPause* before, const ProviderPause* after) {

@@ -10,6 +10,10 @@ std::string ResetEvent(const EventRing& ring, EventRing::Position position) {
   return fmt::format("id: {}\nevent: reset\ndata: {{}}\n\n", ring.IdBefore(position));
 }
 
+std::string BeatEvent(const EventRing& ring, EventRing::Position position) {
+  return fmt::format("id: {}\nevent: beat\ndata: {{}}\n\n", ring.IdBefore(position));
+}
+
 EventStream::EventStream(std::shared_ptr<Feed> feed, Topics topics, EventRing::Position from,
                          std::string greeting, Identify identify)
     : feed_(std::move(feed)),
@@ -22,7 +26,6 @@ EventStream::EventStream(std::shared_ptr<Feed> feed, Topics topics, EventRing::P
 }
 
 std::shared_ptr<const std::string> EventStream::Take() {
-  static const auto kSignOfLife = std::make_shared<const std::string>(":\n\n");
   if (greeting_) return std::exchange(greeting_, nullptr);
   std::uint64_t beats = std::exchange(beats_, feed_->beats);
   EventRing& ring = feed_->ring;
@@ -33,7 +36,8 @@ std::shared_ptr<const std::string> EventStream::Take() {
   }
   position_ = part->next;
   if (!part->text->empty()) return part->text;
-  return beats_ != beats ? kSignOfLife : nullptr;
+  if (beats_ == beats) return nullptr;
+  return std::make_shared<const std::string>(BeatEvent(ring, position_));
 }
 
 Task<std::shared_ptr<const std::string>> EventStream::Next() {

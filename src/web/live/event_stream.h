@@ -17,7 +17,7 @@ namespace nodepool::web {
 struct Feed {
   EventRing ring;
   WaitList news;            // notified after events and beats
-  std::uint64_t beats = 0;  // grows now and then: each stream sends a sign of life if it has nothing else
+  std::uint64_t beats = 0;  // grows now and then: each stream sends the event `beat` if it has nothing else
   std::size_t streams = 0;  // that are open
 };
 
@@ -53,5 +53,8 @@ class EventStream : public net::BodyStream {
 
 // The event that makes a client load everything again. Its id is the last one before the position.
 std::string ResetEvent(const EventRing& ring, EventRing::Position position);
+// The event by which a client sees that the server lives: a comment would be invisible to a page. Its id
+// moves the client on past events of other topics.
+std::string BeatEvent(const EventRing& ring, EventRing::Position position);
 
 }  // namespace nodepool::web

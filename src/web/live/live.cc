@@ -7,8 +7,8 @@
 namespace nodepool::web {
 namespace {
 
-constexpr Duration kBeat = std::chrono::seconds(15);
-constexpr int kLonelyBeats = 40;
+constexpr Duration kBeat = std::chrono::seconds(10);
+constexpr int kLonelyBeats = 60;
 // A client loads its lists at about the same time, and they may be as old as an answer that is given again.
 constexpr Duration kOverlap = std::chrono::seconds(5);
 

@@ -16,6 +16,12 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
+std::size_t Count(std::string_view text, std::string_view what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
 Task<> ReadInto(std::string& text, std::shared_ptr<EventStream> stream) {
   while (std::shared_ptr<const std::string> piece = co_await stream->Next()) text += *piece;
 }
@@ -120,7 +126,12 @@ TEST_F(LiveTest, ANewClientGetsWhatItsListsMayLack) {  // PAGE-2
 TEST_F(LiveTest, AQuietStreamShowsSignsOfLife) {  // PAGE-1
   std::string& text = Listen("jobs");
   Taken(text);
-  EXPECT_THAT(Taken(text, std::chrono::seconds(31)), ::testing::Eq(":\n\n:\n\n"));
+  std::string sent = Taken(text, std::chrono::seconds(21));
+  EXPECT_EQ(Count(sent, "event: beat\ndata: {}\n\n"), 2) << sent;
+  NodeId node = AddNode(NodeState::kHold);
+  std::string later = Taken(text, std::chrono::seconds(10));
+  EXPECT_EQ(Count(later, "event: "), 1) << "only the beat: nodes are no topic of this stream\n" << later;
+  EXPECT_NE(LastId(sent), LastId(later)) << "the client need not hear again of what is not for it";
 }
 
 TEST_F(LiveTest, NothingIsEncodedWhenNobodyHasListenedForLong) {
@@ -191,6 +202,7 @@ TEST_F(LiveTest, SamplesOfAnHourAndADay) {  // PAGE-6
   const SampleSeries& hour = live_->sampler().hour();
   EXPECT_GE(hour.samples().size(), 18u);
   EXPECT_EQ(hour.samples().back().level.nodes.at("ready"), 1u);
+  EXPECT_EQ(hour.samples().back().level.nodes_by_provider.at(ProviderName("cloud")).at("ready"), 1u);
   std::size_t waits = 0;
   for (const Sample& sample : hour.samples()) waits += sample.waits.count;
   EXPECT_EQ(waits, 1u);

@@ -23,8 +23,14 @@ json::value ToJson(const Percentiles& of) {
 json::value ToJson(const std::map<ProviderName, Launches>& launches) {
   json::object by_provider;
   for (const auto& [name, of] : launches)
-    by_provider[name.value] = json::object{{"ready", of.ready}, {"failed", of.failed}};
+    by_provider[name.value] = json::object{{"ready", of.ready}, {"failed", of.failed}, {"errors", of.errors}};
   return by_provider;
+}
+
+json::object ToJson(const CountsByState& counts) {
+  json::object by_state;
+  for (const auto& [state, count] : counts) by_state[state] = count;
+  return by_state;
 }
 
 JsonType PercentilesType() {
@@ -34,7 +40,12 @@ JsonType PercentilesType() {
                    {"p99", Number(), "99 of 100"}});
 }
 
-JsonType LaunchesType() { return MapOf(ObjectOf({{"ready", Whole(), ""}, {"failed", Whole(), ""}})); }
+JsonType LaunchesType() {
+  return MapOf(ObjectOf(
+      {{"ready", Whole(), ""},
+       {"failed", Whole(), ""},
+       {"errors", Whole(), "attempts of this launcher that failed, also where a later one was good"}}));
+}
 
 }  // namespace
 
@@ -65,11 +76,21 @@ Launches* SampleSeries::Of(const ProviderName& provider) {
   return by_provider_.size() < kMaxProviders ? &by_provider_[provider] : nullptr;
 }
 
+void SampleSeries::CountErrors(const std::map<ProviderName, double>& now) {
+  for (const auto& [provider, errors] : now) {
+    int more = static_cast<int>(errors - launch_errors_[provider]);
+    if (more <= 0) continue;
+    if (Launches* launches = Of(provider)) launches->errors += more;
+  }
+  launch_errors_ = now;
+}
+
 const Sample& SampleSeries::Close(WallTime now, Level level) {
   Sample sample;
   sample.at = now;
   sample.waits = PercentilesOf(std::exchange(waits_, {}));
   sample.launches = PercentilesOf(std::exchange(launches_, {}));
+  CountErrors(level.launch_errors);
   sample.by_provider = std::exchange(by_provider_, {});
   sample.api_calls = level.api_calls - std::exchange(api_calls_, level.api_calls);
   sample.api_failures = level.api_failures - std::exchange(api_failures_, level.api_failures);
@@ -84,10 +105,13 @@ const FieldTable<Sample>& SampleFields() {
       {{"at", Number(), "end of the interval, in seconds since the epoch"},
        [](const Sample& s) { return json::value(ToSeconds(s.at)); }},
       {{"nodes", MapOf(Whole()), "number of nodes by state"},
+       [](const Sample& s) { return json::value(ToJson(s.level.nodes)); }},
+      {{"nodes_by_provider", MapOf(MapOf(Whole())), "number of nodes by provider and state"},
        [](const Sample& s) {
-         json::object nodes;
-         for (const auto& [state, count] : s.level.nodes) nodes[state] = count;
-         return json::value(std::move(nodes));
+         json::object by_provider;
+         for (const auto& [name, counts] : s.level.nodes_by_provider)
+           by_provider[name.value] = ToJson(counts);
+         return json::value(std::move(by_provider));
        }},
       {{"requests_waiting", Whole(), "neither fulfilled nor failed"},
        [](const Sample& s) { return json::value(s.level.requests_waiting); }},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <string>
@@ -26,11 +27,16 @@ Percentiles PercentilesOf(std::vector<double> seconds);
 struct Launches {
   int ready = 0;
   int failed = 0;
+  int errors = 0;  // attempts of this launcher that failed, also those of launches that succeeded later
 };
+
+using CountsByState = std::map<std::string_view, std::size_t>;
 
 // What is true at one time.
 struct Level {
-  std::map<std::string_view, std::size_t> nodes;  // by state
+  CountsByState nodes;
+  std::map<ProviderName, CountsByState> nodes_by_provider;
+  std::map<ProviderName, double> launch_errors;  // since the launcher started; grows
   std::size_t requests_waiting = 0;
   double api_calls = 0;     // of clouds, since the launcher started; grows
   double api_failures = 0;  // those without an answer
@@ -64,13 +70,15 @@ class SampleSeries {
 
  private:
   Launches* Of(const ProviderName& provider);
+  void CountErrors(const std::map<ProviderName, double>& now);
 
   std::size_t capacity_;
   std::deque<Sample> samples_;
   std::vector<double> waits_;  // of the interval that is open; the same for the next two
   std::vector<double> launches_;
   std::map<ProviderName, Launches> by_provider_;
-  double api_calls_ = 0;  // at its beginning
+  std::map<ProviderName, double> launch_errors_;  // at its beginning; the same for the next two
+  double api_calls_ = 0;
   double api_failures_ = 0;
 };
 

@@ -1,5 +1,8 @@
 #include "web/live/sampler.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "launcher/stats/stats_metrics.h"
 #include "web/live/creation.h"
 
@@ -10,6 +13,7 @@ constexpr Duration kInterval = std::chrono::seconds(10);
 constexpr int kIntervalsInAMinute = 6;
 constexpr std::size_t kIntervalsInAnHour = 360;
 constexpr std::size_t kMinutesInADay = 1440;
+constexpr std::size_t kMaxProvidersCounted = 100;
 
 constexpr NodeState kStates[] = {NodeState::kBuilding, NodeState::kReady, NodeState::kInUse,
                                  NodeState::kUsed,     NodeState::kHold,  NodeState::kDeleting,
@@ -28,10 +32,11 @@ Sampler::Sampler(Loop& loop, const launcher::Launcher& launcher, const metrics::
       next_(loop.SteadyNow() + kInterval),
       tick_(loop, [this] { Tick(); }) {
   launcher::Records records = launcher.records();
-  subscriptions_.push_back(
-      records.nodes.OnChange([this](const NodeId&, const auto* before, const auto* after) {
-        if (after != nullptr) NodeChanged(before != nullptr ? &before->record : nullptr, after->record);
-      }));
+  for (const auto& [id, node] : records.nodes.all()) Count(&node.record, 1);
+  subscriptions_.push_back(records.nodes.OnChange([this](const NodeId&, const auto* before,
+                                                         const auto* after) {
+    NodeChanged(before != nullptr ? &before->record : nullptr, after != nullptr ? &after->record : nullptr);
+  }));
   subscriptions_.push_back(
       records.requests.OnChange([this](const RequestId&, const auto* before, const auto* after) {
         if (after != nullptr) RequestChanged(before, *after);
@@ -39,14 +44,26 @@ Sampler::Sampler(Loop& loop, const launcher::Launcher& launcher, const metrics::
   tick_.SetFor(next_);
 }
 
-void Sampler::NodeChanged(const Node* before, const Node& after) {
-  if (before == nullptr || before->state != NodeState::kBuilding || after.state == NodeState::kBuilding)
+void Sampler::Count(const Node* node, std::ptrdiff_t by) {
+  if (node == nullptr || !node->state || std::ranges::find(kStates, *node->state) == std::end(kStates))
     return;
-  bool is_ready = after.state == NodeState::kReady || after.state == NodeState::kInUse;
-  bool has_failed = after.state == NodeState::kFailed || after.state == NodeState::kAborted;
+  CountsByState& counts = nodes_by_provider_[node->provider];
+  std::size_t& count = counts[ToString(*node->state)];
+  count += static_cast<std::size_t>(by);
+  if (count == 0) counts.erase(ToString(*node->state));
+  if (counts.empty()) nodes_by_provider_.erase(node->provider);
+}
+
+void Sampler::NodeChanged(const Node* before, const Node* after) {
+  Count(before, -1);
+  Count(after, 1);
+  bool was_building = before != nullptr && before->state == NodeState::kBuilding;
+  if (!was_building || after == nullptr || after->state == NodeState::kBuilding) return;
+  bool is_ready = after->state == NodeState::kReady || after->state == NodeState::kInUse;
+  bool has_failed = after->state == NodeState::kFailed || after->state == NodeState::kAborted;
   for (SampleSeries* series : {&hour_, &day_}) {
-    if (is_ready) series->AddLaunch(after.provider, after.state_time - before->state_time);
-    if (has_failed) series->AddFailedLaunch(after.provider);
+    if (is_ready) series->AddLaunch(after->provider, after->state_time - before->state_time);
+    if (has_failed) series->AddFailedLaunch(after->provider);
   }
 }
 
@@ -64,6 +81,12 @@ Level Sampler::Now() const {
   for (NodeState state : kStates) level.nodes[ToString(state)] = records.nodes.InState(state).size();
   level.requests_waiting = records.requests.InState(RequestState::kRequested).size() +
                            records.requests.InState(RequestState::kPending).size();
+  for (const auto& [provider, counts] : nodes_by_provider_) {
+    if (level.nodes_by_provider.size() >= kMaxProvidersCounted) break;
+    level.nodes_by_provider.emplace(provider, counts);
+  }
+  for (const auto& [provider, errors] : prometheus_.SumsByFirst(launcher::stats::kProviderLaunch, "error."))
+    level.launch_errors.emplace(ProviderName(provider), errors);
   level.api_calls = prometheus_.Sum(launcher::stats::kApiCall, "attempted");
   level.api_failures = prometheus_.Sum(launcher::stats::kApiCall, "failed");
   return level;

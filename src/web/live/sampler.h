@@ -24,7 +24,8 @@ class Sampler {
 
  private:
   void Tick();
-  void NodeChanged(const Node* before, const Node& after);
+  void Count(const Node* node, std::ptrdiff_t by);
+  void NodeChanged(const Node* before, const Node* after);
   void RequestChanged(const store::StoredRequest* before, const store::StoredRequest& after);
   Level Now() const;
 
@@ -32,6 +33,7 @@ class Sampler {
   const launcher::Launcher& launcher_;
   const metrics::Prometheus& prometheus_;
   std::function<void(const Sample&)> added_;
+  std::map<ProviderName, CountsByState> nodes_by_provider_;  // without zeros
   SampleSeries hour_;
   SampleSeries day_;
   SteadyTime next_;

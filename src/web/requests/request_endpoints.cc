@@ -27,6 +27,7 @@ constexpr const char* kRequest = "/api/v1/requests/{id}";
 constexpr const char* kRenew = "/api/v1/requests/{id}/renew";
 constexpr const char* kHold = "/api/v1/requests/{id}/hold";
 constexpr const char* kLeases = "/api/v1/leases";
+constexpr const char* kToken = "/api/v1/token";
 
 constexpr Duration kStoreTimeout = std::chrono::seconds(10);
 constexpr std::size_t kMaxListed = 2'000;
@@ -70,6 +71,7 @@ class RequestHandlers {
   Task<Response> Hold(const Request& request, const Caller& caller);
   Task<Response> End(const Request& request, const Caller& caller);
   Task<Response> List(const Request& request, const Caller& caller);
+  Task<Response> Token(const Request& request, const Caller& caller);
 
  private:
   template <class T>
@@ -249,6 +251,22 @@ Task<Response> RequestHandlers::List(const Request& request, const Caller& calle
   co_return UncachedJson(200, std::move(body));
 }
 
+// What the bearer may do, so that a client can offer it or not.
+Task<Response> RequestHandlers::Token(const Request&, const Caller& caller) {
+  json::array scopes;
+  for (Scope scope : caller.token->scopes) scopes.emplace_back(config::ToString(scope));
+  json::object token{{"name", caller.name()}, {"scopes", std::move(scopes)}};
+  co_return UncachedJson(200, json::serialize(token));
+}
+
+EndpointDoc TokenDoc() {
+  JsonType token = ObjectOf({{"name", Text(), ""}, {"scopes", ListOf(Text()), "read, request, operate"}});
+  return {"Whose token this is, and what it allows.",
+          {},
+          {{"application/json", std::move(token)}},
+          {401, 403, 429, 503}};
+}
+
 std::map<std::string, JsonType> LeaseAnswer() { return {{"application/json", LeaseFields().type()}}; }
 
 EndpointDoc MakeDoc() {
@@ -314,7 +332,8 @@ std::vector<Endpoint> RequestEndpoints(Loop& loop, launcher::Launcher& launcher,
           endpoint("POST", kRenew, &RequestHandlers::Renew, renew),
           endpoint("POST", kHold, &RequestHandlers::Hold, hold),
           endpoint("DELETE", kRequest, &RequestHandlers::End, EndDoc()),
-          endpoint("GET", kLeases, &RequestHandlers::List, ListDoc())};
+          endpoint("GET", kLeases, &RequestHandlers::List, ListDoc()),
+          endpoint("GET", kToken, &RequestHandlers::Token, TokenDoc())};
 }
 
 }  // namespace nodepool::web

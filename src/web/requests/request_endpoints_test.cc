@@ -118,6 +118,14 @@ class RequestsSiteTest : public launcher::LauncherTest {
   log::Capture log_;
 };
 
+// REQ-33
+TEST_F(RequestsSiteTest, ATokenSaysWhatItAllows) {
+  Response ops = Ask("GET", "/api/v1/token", "", "ops");
+  ASSERT_EQ(ops.status, 200) << ops.body;
+  EXPECT_EQ(ops.body, R"({"name":"ops","scopes":["read","operate"]})");
+  EXPECT_EQ(Ask("GET", "/api/v1/token", "", "reader").body, R"({"name":"reader","scopes":["read"]})");
+}
+
 // REQ-1
 TEST_F(RequestsSiteTest, ARequestIsMadeServedAndEnded) {
   std::string location = Make(R"({"small": 1, "large": 1})");

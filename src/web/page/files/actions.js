@@ -1,29 +1,39 @@
 // What operators change, with a token (http-actions.md): which actions an entry has, and how they are carried out.
 import {ask} from './dialog.js';
 import {h} from './dom.js';
+import {userOf} from './facts.js';
+import {leaseOf, mayEnd} from './leases.js';
 import {keyOf} from './records.js';
-
-const TOKEN = 'nodepool-token';
-
-// The token is in this tab alone, until it is closed.
-export const token = () => sessionStorage.getItem(TOKEN);
+import {enterToken, forget, may, refusal, send, token, tokenButton} from './token.js';
 
 const path = (...parts) => parts.map(encodeURIComponent).join('/');
 const reason = {name: 'reason', label: 'Reason', hint: 'shown to everybody', type: 'text'};
 const drain = {name: 'drain', label: 'Delete its unused nodes, too', type: 'checkbox'};
 const time = {name: 'seconds', label: 'For how many hours', hint: 'without it until max-hold-age', type: 'number',
               read: (value) => Math.round(Number(value) * 3600)};
+const jobName = {name: 'name', label: 'Job', hint: 'its name, or a regular expression that begins with ^', type: 'text', isRequired: true};
+const atMost = {name: 'hold_on_failure', label: 'How many nodes at most', type: 'number', isRequired: true, read: (value) => Math.round(Number(value))};
 
 const upload = (e) => path('images', e.image, 'builds', e.build, 'uploads', e.provider, e.id);
 
-// By topic; `if` says for which entries, `means` what happens.
+// Who uses a node has to give it back first, or its lease is ended.
+function inUse(node) {
+  const user = userOf(node);
+  if (!user) return null;
+  const way = leaseOf(node) ? '; end the lease to take it back' : '';
+  return `It is in use by ${user}. While that has its lock, this is refused${way}.`;
+}
+
+// By topic; `if` says for which entries, `means` what happens, `warns` what stands against it.
 const ACTIONS = {
   nodes: {
-    hold: {title: 'Hold', method: 'POST', path: (e) => path('nodes', e.id, 'hold'), fields: [reason, time],
+    endLease: {title: 'End the lease', method: 'DELETE', path: (e) => path('requests', leaseOf(e).id), bad: true, if: (e) => Boolean(leaseOf(e)), may: (e) => mayEnd(leaseOf(e)),
+               means: (e) => `All nodes of the lease are taken from ${leaseOf(e).client} at once and deleted; what runs on them is lost.`},
+    hold: {title: 'Hold', method: 'POST', path: (e) => path('nodes', e.id, 'hold'), fields: [reason, time], warns: inUse,
            means: () => 'The node is kept for a person to inspect, and not given to anybody else.'},
     unhold: {title: 'Give back', method: 'POST', path: (e) => path('nodes', e.id, 'unhold'), if: (e) => e.state === 'hold',
              means: () => 'The hold ends, and the node is deleted.'},
-    delete: {title: 'Delete', method: 'DELETE', path: (e) => path('nodes', e.id), bad: true,
+    delete: {title: 'Delete', method: 'DELETE', path: (e) => path('nodes', e.id), bad: true, warns: inUse,
              means: () => 'The machine is deleted with all that is on it.'},
   },
   images: {
@@ -51,58 +61,47 @@ const ACTIONS = {
     unpause: {title: 'Use again', method: 'POST', path: (e) => path('providers', e.name, 'unpause'), if: (e) => e.pause,
               means: () => 'Launchers take requests for it again.'},
   },
+  jobs: {
+    delete: {title: 'Delete', method: 'DELETE', path: (e) => path('jobs', e.id), bad: true,
+             means: () => 'No more nodes are held for the job. What is held stays held.'},
+  },
 };
 
-const WHAT = {nodes: 'node', images: 'image', builds: 'build', uploads: 'upload', providers: 'provider'};
+// Of a whole list.
+const CREATIONS = {
+  jobs: {title: 'Hold nodes of a job', method: 'POST', path: () => 'jobs', fields: [jobName, atMost],
+         means: () => 'Nodes on which the job fails are held for a person to inspect, at most so many at a time.'},
+};
+
+const WHAT = {nodes: 'node', images: 'image', builds: 'build', uploads: 'upload', providers: 'provider', jobs: 'rule'};
+
+const button = (topic, action, key, {title, bad}) =>
+  h('button', {type: 'button', class: bad ? 'bad' : null, 'data-action': action, 'data-topic': topic, 'data-key': key}, `${title}…`);
 
 /** The buttons of an entry; one that asks for a token where there is none. */
 export function actionBar(topic, entry) {
   if (!(topic in ACTIONS)) return null;
-  if (!token()) return h('p', {class: 'actions'}, h('button', {type: 'button', 'data-action': 'token'}, 'Enter a token to change it…'));
-  const buttons = Object.entries(ACTIONS[topic]).filter(([, action]) => !action.if || action.if(entry)).map(([name, {title, bad}]) =>
-    h('button', {type: 'button', class: bad ? 'bad' : null, 'data-action': name, 'data-topic': topic, 'data-key': keyOf(topic, entry)}, `${title}…`));
-  return h('p', {class: 'actions'}, buttons, h('button', {type: 'button', 'data-action': 'forget'}, 'Forget the token'));
+  const offered = Object.entries(ACTIONS[topic]).filter(([, action]) => (!action.if || action.if(entry)) && (action.may ? action.may(entry) : may('operate')));
+  return [token() && !may('operate') && h('p', {class: 'quiet refusal'}, refusal()),
+          h('p', {class: 'actions'}, token() && offered.map(([name, action]) => button(topic, name, keyOf(topic, entry), action)), tokenButton())];
 }
 
-async function send(method, target, authorization, body) {
-  const headers = {Authorization: `Bearer ${authorization}`, Accept: 'application/json'};
-  if (body) headers['Content-Type'] = 'application/json';
-  const answer = await fetch(`api/v1/${target}`, {method, headers, body: body && JSON.stringify(body)});
-  if (answer.status === 401) sessionStorage.removeItem(TOKEN);
-  const text = await answer.text();
-  let read = {};
-  try {
-    read = text ? JSON.parse(text) : {};
-  } catch {
-    read = {message: text};
-  }
-  if (!answer.ok) throw new Error(read.message || `The server answers ${answer.status}.`);
-  return read;
-}
-
-function enterToken(changed) {
-  ask({
-    title: 'Enter a token', button: 'Use it',
-    text: ['A token with the scope operate, made by `nodepool token NAME --scope operate`. It stays in this tab until the tab is closed.'],
-    fields: [{name: 'token', label: 'Token', type: 'password', isRequired: true}],
-    act: async ({token: text}) => {
-      await send('GET', 'leases', text);
-      sessionStorage.setItem(TOKEN, text);
-      changed();
-      return 'The token is good. What it allows shows with each action.';
-    },
-  });
+/** The button that makes a new entry of a list; null: there is none. */
+export function creationBar(topic) {
+  if (!(topic in CREATIONS)) return null;
+  return h('span', {class: 'actions'}, may('operate') ? button(topic, 'create', '', CREATIONS[topic]) : token() ? null : tokenButton());
 }
 
 function confirm(topic, action, entry, changed) {
-  const what = `${WHAT[topic]} ${keyOf(topic, entry)}`;
+  const what = entry ? `${WHAT[topic]} ${keyOf(topic, entry)}` : '';
   ask({
-    title: `${action.title}: ${what}`, button: action.title, isBad: action.bad, text: [action.means(entry)], fields: action.fields ?? [],
+    title: what ? `${action.title}: ${what}` : action.title, button: action.title, isBad: action.bad, fields: action.fields ?? [],
+    text: [action.means(entry), entry && action.warns?.(entry)].filter(Boolean),
     act: async (values) => {
       try {
-        const answer = await send(action.method, action.path(entry), token(), Object.keys(values).length ? values : null);
+        const answer = await send(action.method, action.path(entry), {body: Object.keys(values).length ? values : null});
         const state = answer.pause ? (answer.pause.is_drained ? 'drained' : 'paused') : answer.state;
-        return `Done: ${what}${state ? ` is ${state}` : ''}.`;
+        return what ? `Done: ${what}${state ? ` is ${state}` : ''}.` : `Done: ${WHAT[topic]} ${answer.id} is made.`;
       } finally {
         changed();
       }
@@ -113,14 +112,13 @@ function confirm(topic, action, entry, changed) {
 /** Carries out what the buttons say. `find(topic, key)` returns an entry; `changed()` is called when buttons may have changed. */
 export function followActions(find, changed) {
   document.addEventListener('click', (event) => {
-    const button = event.target.closest('button[data-action]');
-    if (!button) return;
-    const {action, topic, key} = button.dataset;
+    const {action, topic, key} = event.target.closest('button[data-action]')?.dataset ?? {};
     if (action === 'token') enterToken(changed);
     else if (action === 'forget') {
-      sessionStorage.removeItem(TOKEN);
+      forget();
       changed();
-    } else {
+    } else if (action === 'create') confirm(topic, CREATIONS[topic], null, changed);
+    else if (action) {
       const entry = find(topic, key);
       if (entry) confirm(topic, ACTIONS[topic][action], entry, changed);
     }

@@ -1,50 +1,33 @@
-// The panel with every field of an entry.
-import {h} from './dom.js';
+// The panel of an entry: what matters first, what one may do, and every field below.
 import {actionBar} from './actions.js';
-import {age, badge} from './format.js';
-import {parameters, target, view} from './route.js';
-
-const links = (ids, name) => ids.map((id, i) => [i ? ', ' : '', h('a', {href: view(name, {id})}, id)]);
-
-const imageLink = (id, text = id) => h('a', {href: view('images', {id})}, text);
-
-// Fields that are shown in a way of their own.
-const FIELDS = {
-  image: (value, entry) => ('builder' in entry || 'build' in entry ? imageLink(value) : null),
-  build: (value, entry) => imageLink(`${entry.image}/${value}`, value),
-  newest_ready_build: (value, entry) => imageLink(`${entry.name}/${value}`, value),
-  pause: (value) => pauseText(value),
-  state: (value) => badge(value),
-  allocated_to: (value) => links([value], 'requests'),
-  nodes: (value) => (Array.isArray(value) ? links(value, 'nodes') : null),
-  held: (value) => links(value, 'nodes'),
-  hold_notes: (value) => links(value, 'nodes'),
-  provider: (value) => links([value], 'providers'),
-  waits: (value) => h('ul', {}, value.map((wait) => h('li', {}, h('b', {}, `${wait.provider} ${wait.pool}: `), wait.text))),
-  decline_reasons: (value) => h('ul', {}, value.map((text) => h('li', {}, text))),
-};
-
-export const pauseText = ({paused_by: by, reason, is_drained: isDrained}) =>
-  `${isDrained ? 'drained' : 'paused'} by ${by ?? 'an unknown operator'}${reason ? `: ${reason}` : ''}`;
-
-function shown(key, value, entry) {
-  const special = FIELDS[key]?.(value, entry);
-  if (special) return special;
-  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.join(', ');
-  if (typeof value === 'object') return h('pre', {}, JSON.stringify(value, null, 2));
-  return String(value);
-}
+import {h} from './dom.js';
+import {date} from './format.js';
+import {factsOf} from './facts.js';
+import {parameters, target} from './route.js';
 
 const isEmpty = (value) => value === null || value === '' || (typeof value === 'object' && !Object.keys(value).length);
 
-/** The panel of an entry of a topic; its heading names it. */
-export function details(title, topic, entry) {
+// Values within values as lists, in words.
+function shown(key, value) {
+  if (/(^|_)(since|at)$/.test(key) && typeof value === 'number') return date(value);
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (value === null) return '–';
+  if (typeof value !== 'object') return String(value);
+  if (Array.isArray(value) && value.every((each) => typeof each !== 'object')) return value.join(', ');
+  return h('ul', {}, Object.entries(value).filter(([, each]) => !isEmpty(each)).map(([name, each]) =>
+    h('li', {}, Array.isArray(value) ? null : h('span', {class: 'quiet'}, `${name.replaceAll('_', ' ')}: `), shown(name, each))));
+}
+
+function allFields(entry) {
   const rows = Object.entries(entry).filter(([key, value]) => !isEmpty(value) && !/(^|_)age$/.test(key));
+  return h('details', {class: 'fields'}, h('summary', {}, 'All fields'),
+           h('dl', {}, rows.map(([key, value]) => [h('dt', {}, key.replaceAll('_', ' ')), h('dd', {}, shown(key, value))])));
+}
+
+/** The panel of an entry of a topic; its heading names it. Without a topic the entry is gone. */
+export function details(title, topic, entry, context) {
   const close = h('a', {class: 'close', href: target({id: null}, parameters()), 'aria-label': 'Close the details'}, '×');
-  return h('aside', {class: 'details', 'aria-label': title}, h('div', {class: 'bar'}, h('h2', {}, title), close),
-           topic && actionBar(topic, entry),
-           h('dl', {}, rows.map(([key, value]) => [
-             h('dt', {}, key.replaceAll('_', ' ')),
-             h('dd', {}, /(^|_)since$/.test(key) ? age(value) : shown(key, value, entry)),
-           ])));
+  return h('aside', {class: 'details', 'aria-label': title}, h('div', {class: 'headline'}, h('h2', {}, title), close),
+           topic && [h('dl', {class: 'facts'}, factsOf(topic, entry, context).map(([name, parts]) => [h('dt', {}, name), h('dd', {}, parts)])),
+                     actionBar(topic, entry), allFields(entry)]);
 }

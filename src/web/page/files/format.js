@@ -24,9 +24,11 @@ export function duration(seconds) {
   return hours % 24 ? `${Math.floor(hours / 24)} d ${hours % 24} h` : `${hours / 24} d`;
 }
 
-const dateFormat = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'medium'});
-const timeFormat = new Intl.DateTimeFormat(undefined, {timeStyle: 'medium'});
+const HOURS = {hour: '2-digit', minute: '2-digit', hourCycle: 'h23'};
+const dateFormat = new Intl.DateTimeFormat(undefined, {year: 'numeric', month: 'short', day: 'numeric', second: '2-digit', ...HOURS});
+const timeFormat = new Intl.DateTimeFormat(undefined, HOURS);
 
+/** Local time. */
 export const date = (since) => dateFormat.format(new Date(since * 1000));
 export const timeOfDay = (since) => timeFormat.format(new Date(since * 1000));
 
@@ -36,6 +38,12 @@ export function age(since) {
   return h('time', {datetime: new Date(since * 1000).toISOString(), 'data-since': since, title: date(since)},
            duration(now() - since));
 }
+
+/** A time in the past in local time, with its age. */
+export const moment = (since) => (typeof since === 'number' ? [date(since), h('span', {class: 'quiet'}, ' (', age(since), ' ago)')] : '–');
+
+/** A time in the future, or one that has passed. */
+export const deadline = (at) => [date(at), h('span', {class: 'quiet'}, at > now() ? ` (in ${duration(at - now())})` : ' (due)')];
 
 /** Counts the ages of the document on. */
 export function countAges() {
@@ -54,22 +62,30 @@ export function plural(count, one, many = `${one}s`) {
 }
 
 const KINDS = {
-  ready: 'good', up: 'good', running: 'good', fulfilled: 'good',
-  'in-use': 'busy', building: 'busy', uploading: 'busy', pending: 'busy', requested: 'wait', starting: 'wait',
-  initializing: 'wait', testing: 'busy', hold: 'held', draining: 'held', paused: 'held',
+  ready: 'good', up: 'good', running: 'good', fulfilled: 'good', 'in-use': 'busy',
+  building: 'new', uploading: 'new', testing: 'new', init: 'new', pending: 'new',
+  requested: 'wait', starting: 'wait', initializing: 'wait', hold: 'held', draining: 'held', paused: 'held',
   failed: 'bad', failing: 'bad', aborted: 'bad',
 };
 
-/** Good, busy, wait, held, bad or plain: the colour of a state. */
+/** The states of nodes that are counted, those that matter most first. */
+export const STATES = ['in-use', 'ready', 'building', 'hold', 'used', 'deleting', 'failed'];
+
+/** Good, busy, new, wait, held, bad or plain: the colour of a state, wherever it is shown. */
 export const kindOf = (state) => KINDS[state] ?? 'plain';
 
 export function badge(state, text = state) {
   return h('span', {class: `badge ${kindOf(state)}`}, text ?? 'none');
 }
 
+/** How often each key occurs. */
+export function countBy(entries, keysOf) {
+  const counts = new Map();
+  for (const entry of entries) for (const key of keysOf(entry)) counts.set(key, (counts.get(key) ?? 0) + 1);
+  return counts;
+}
+
 /** Labels with how often they are asked for. */
 export function counted(names) {
-  const counts = new Map();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return [...counts].map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(', ');
+  return [...countBy(names, (name) => [name])].map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(', ');
 }

@@ -1,9 +1,13 @@
 // Puts the page together: records, stream, views.
 import {followActions} from './actions.js';
+import {followCopies} from './copy.js';
 import {details} from './details.js';
 import {h, patchChildren, throttled} from './dom.js';
 import {countAges, number} from './format.js';
+import {followLogs} from './logs.js';
 import {overview} from './overview.js';
+import {followPointer} from './pointer.js';
+import {problemsOf} from './problems.js';
 import {Records, RESOURCES} from './records.js';
 import {follow, go, parameters, target, view} from './route.js';
 import {Stream} from './stream.js';
@@ -23,33 +27,35 @@ const panel = h('div', {class: 'panel'});
 let table = null; // of the list that is shown
 let shownView = null;
 let isOpen = true;
+let isSilent = false;
 
 const records = new Records(() => show());
 
 const viewName = () => (Object.hasOwn(VIEWS, parameters().get('view')) ? parameters().get('view') : 'overview');
-const entriesOf = (topic) => (topic === 'changes' ? records.changes : records.list(topic));
 
 function messages() {
   const {topic} = VIEWS[viewName()];
   const partial = (topic ? [topic] : RESOURCES).filter((name) => records.partial.has(name));
   const missing = records.status && !records.status.is_complete;
   return [
-    !isOpen && h('p', {class: 'bad'}, 'The connection is lost: what you see is getting old. Trying again…'),
+    !isOpen && h('p', {class: 'bad'}, isSilent ? 'The server has been silent for 25 s: what you see is getting old. Trying again…'
+      : 'The connection is lost: what you see is getting old. Trying again…'),
     isOpen && missing && h('p', {class: 'bad'}, 'ZooKeeper cannot be reached, or its records are not read yet.'),
-    isOpen && !missing && records.status?.fault && h('p', {class: 'wait'}, records.status.fault),
     partial.length > 0 && h('p', {class: 'wait'}, `Only the first ${number(LIMIT)} ${partial.join(', ')} are shown; there are more.`),
   ].filter(Boolean);
 }
 
 function showNavigation(current) {
+  const bad = problemsOf(records).filter(({severity}) => severity === 'bad').length;
   patchChildren(nav, Object.entries(VIEWS).map(([name, {name: title}]) =>
-    h('a', {href: name === 'overview' ? './' : view(name), 'aria-current': name === current ? 'page' : null}, title)));
+    h('a', {href: name === 'overview' ? './' : view(name), 'aria-current': name === current ? 'page' : null}, title,
+      name === 'overview' && bad > 0 && h('span', {class: 'alarm', title: `${bad} to look at first`}, bad))));
 }
 
-// The topic and the entry that the URL names. Those of the images' view are uploads, builds and images.
+// The topic and the entry that the URL names. Those of the images' view are images, builds and uploads.
 function chosen(topic, id) {
-  if (topic === 'changes') return [topic, entriesOf(topic).find((entry) => String(entry.id) === id)];
-  const topics = topic === 'uploads' ? ['uploads', 'builds', 'images'] : [topic];
+  if (topic === 'changes') return [topic, records.changes.find((entry) => String(entry.id) === id)];
+  const topics = topic === 'images' ? ['uploads', 'builds', 'images'] : [topic];
   const found = topics.find((each) => records.find(each, id));
   return [found, found && records.find(found, id)];
 }
@@ -64,7 +70,7 @@ function showDetails(name) {
     return;
   }
   const [found, entry] = chosen(topic, id);
-  patchChildren(panel, [entry ? details(`${title}: ${id}`, found, entry) : details(`${title}: ${id} is gone`, null, {})]);
+  patchChildren(panel, [entry ? details(`${title}: ${id}`, found, entry, {records, changed: show}) : details(`${title}: ${id} is gone`, null, {})]);
 }
 
 function enter(name) {
@@ -75,7 +81,7 @@ function enter(name) {
   main.className = name === 'overview' ? '' : 'with-list';
   main.replaceChildren();
   if (name === 'overview') return;
-  table = new Table(LISTS[name], () => entriesOf(LISTS[name].topic));
+  table = new Table(LISTS[name], () => LISTS[name].entries(records));
   main.append(h('h2', {class: 'hidden'}, VIEWS[name].name), table.element, panel);
 }
 
@@ -101,12 +107,16 @@ const show = throttled(SHOW_EVERY, render);
 
 follow(() => render());
 followActions((topic, key) => records.find(topic, key), () => render());
+followCopies();
+followLogs(() => render());
+followPointer();
 addEventListener('keydown', (event) => {
   if (event.key === 'Escape' && parameters().has('id') && panel.contains(event.target)) go(target({id: null}));
 });
 setInterval(countAges, 1000);
-new Stream((name, data) => records.heard(name, data), (open) => {
+new Stream((name, data) => records.heard(name, data), (open, silent) => {
   isOpen = open;
+  isSilent = !open && (silent || isSilent);
   show();
 });
 render();

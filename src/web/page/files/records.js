@@ -10,6 +10,7 @@ const KEYS = {
   providers: (e) => e.name,
   components: (e) => e.path,
   jobs: (e) => e.id,
+  problems: (e) => e.id,
 };
 export const RESOURCES = Object.keys(KEYS);
 export const TOPICS = [...RESOURCES, 'changes', 'samples', 'status'];
@@ -17,6 +18,7 @@ export const TOPICS = [...RESOURCES, 'changes', 'samples', 'status'];
 const MAX_CHANGES = 1000;
 const MAX_SAMPLES = 360;
 const RETRY = 2000;
+const DAY_AGE = 60000;
 
 export const keyOf = (topic, entry) => KEYS[topic](entry);
 
@@ -30,6 +32,8 @@ function withTimes(entry, made) {
 
 async function get(path) {
   const answer = await fetch(`api/v1/${path}`);
+  // A launcher of an older release lacks what is new.
+  if (answer.status === 404 && RESOURCES.includes(path)) return {body: {[path]: [], is_complete: true}, made: Infinity};
   if (!answer.ok) throw new Error(await answer.text());
   return {body: await answer.json(), made: Date.parse(answer.headers.get('Last-Modified')) / 1000};
 }
@@ -47,6 +51,7 @@ export class Records {
     this.waiting = []; // events that arrive while lists are loaded; null: none are
     this.loads = 0;
     this.made = 0; // when the oldest list was made
+    this.dayUntil = -Infinity; // when the samples of a day are to be loaded again
     this.completeSince = null; // from when on events are known
     this.load();
   }
@@ -104,11 +109,11 @@ export class Records {
     this.waiting ??= [];
     try {
       const [changes, samples, ...lists] = await Promise.all(
-          [get('changes?limit=1000'), get('samples'), ...RESOURCES.map(get)]);
+          [get('changes?limit=1000'), get('samples?since=3600'), ...RESOURCES.map(get)]);
       if (load !== this.loads) return;
       RESOURCES.forEach((name, i) => this.#replace(name, lists[i]));
       this.changes = changes.body.changes;
-      this.samples = samples.body;
+      this.samples.hour = samples.body.hour;
       this.fault = null;
       this.made = Math.min(...lists.map(({made}) => made));
       const waiting = this.waiting;
@@ -121,6 +126,14 @@ export class Records {
       this.timer = setTimeout(() => this.load(), RETRY);
     }
     this.changed(null);
+  }
+
+  /** Loads the samples of the last day, if they are older than a minute: they are large, and seldom asked for. */
+  async loadDay() {
+    if (performance.now() < this.dayUntil) return;
+    this.dayUntil = performance.now() + DAY_AGE;
+    this.samples.day = (await get('samples')).body.day;
+    this.changed('samples');
   }
 
   #replace(name, {body, made}) {

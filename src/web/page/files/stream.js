@@ -3,9 +3,11 @@ import {TOPICS} from './records.js';
 
 const PAUSES = [500, 1000, 2000, 5000, 10000];
 const HIDDEN_LIMIT = 30000;
+// The server sends an event every ten seconds, if only a beat.
+const SILENCE_LIMIT = 25000;
 
 export class Stream {
-  /** `heard(name, data)` is called for each event; `changed(isOpen)` when the connection opens or is lost. */
+  /** `heard(name, data)` is called for each event; `changed(isOpen, isSilent)` when the connection opens or is lost. */
   constructor(heard, changed) {
     this.heard = heard;
     this.changed = changed;
@@ -23,14 +25,23 @@ export class Stream {
     this.#close();
     const query = this.last ? `?last=${encodeURIComponent(this.last)}` : '';
     this.source = new EventSource(`api/v1/events${query}`);
-    for (const name of ['hello', 'reset', ...TOPICS]) {
+    for (const name of ['hello', 'reset', 'beat', ...TOPICS]) {
       this.source.addEventListener(name, (event) => this.#received(name, event));
     }
-    this.source.addEventListener('error', () => this.#lost());
+    this.source.addEventListener('error', () => this.#lost(false));
+    this.#watch();
+  }
+
+  // A server that hangs keeps its connections open and says nothing.
+  #watch() {
+    clearTimeout(this.watchdog);
+    this.watchdog = setTimeout(() => this.#lost(true), SILENCE_LIMIT);
   }
 
   #received(name, event) {
     this.last = event.lastEventId;
+    this.#watch();
+    if (name === 'beat') return;
     if (name === 'hello') {
       this.failures = 0;
       this.changed(true);
@@ -38,9 +49,9 @@ export class Stream {
     this.heard(name, JSON.parse(event.data));
   }
 
-  #lost() {
+  #lost(isSilent) {
     this.#close();
-    this.changed(false);
+    this.changed(false, isSilent);
     const pause = PAUSES[Math.min(this.failures++, PAUSES.length - 1)];
     this.timer = setTimeout(() => this.#open(), pause * (0.75 + Math.random() / 2));
   }
@@ -51,6 +62,7 @@ export class Stream {
 
   #close() {
     clearTimeout(this.timer);
+    clearTimeout(this.watchdog);
     this.source?.close();
     this.source = null;
   }

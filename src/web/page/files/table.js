@@ -1,12 +1,11 @@
 // A list of any length: only the rows in view are in the document. Filters and order are in the URL.
 import {h, patchChildren, throttled} from './dom.js';
+import {creationBar} from './actions.js';
 import {number} from './format.js';
+import {Columns, textOf} from './columns.js';
 import {go, parameters, target} from './route.js';
 
-const ROW = 32; // as in style.css
 const MARGIN = 8; // rows above and below the view
-
-const textOf = (column, entry) => String((column.text ?? column.value)(entry) ?? '');
 
 function compare(a, b) {
   if (a === b) return 0;
@@ -71,13 +70,14 @@ function choice({key, title, values}, entries, query) {
 
 export class Table {
   /**
-   * `spec`: name, columns {key, title, width, value(entry), text?(entry), cell?(entry)}, facets
+   * `spec`: name, topic, columns {key, title, width?, grows?, value(entry), text?(entry), cell?(entry)}, facets
    * {key, title, values(entry), isChoice?}, key(entry), sort. `entries()` returns what there is.
    */
   constructor(spec, entries) {
     this.spec = spec;
     this.entries = entries;
     this.rows = [];
+    this.columns = new Columns(spec.columns);
     this.active = null; // key of the row that the keyboard is at
     this.filter = h('input', {type: 'search', placeholder: 'Filter', 'aria-label': `Filter ${spec.name}`});
     this.facets = h('div', {class: 'facets'});
@@ -86,11 +86,14 @@ export class Table {
     this.body = h('div', {role: 'rowgroup', class: 'rows'});
     this.grid = h('div', {class: 'grid', role: 'grid', tabindex: '0', 'aria-label': spec.name},
                   h('div', {role: 'rowgroup', class: 'heads'}, this.head), this.body);
-    this.element = h('div', {class: 'list'}, h('div', {class: 'tools'}, this.filter, this.count), this.facets, this.grid);
-    const least = spec.columns.reduce((sum, {width}) => sum + parseFloat(width.match(/[\d.]+(?=rem)/)[0]) + 1, 2);
-    this.grid.style.setProperty('--width', `${least}rem`);
-    this.grid.style.setProperty('--columns', spec.columns.map(({width}) => width).join(' '));
+    this.creation = h('span', {});
+    this.element = h('div', {class: 'list'}, h('div', {class: 'tools'}, this.filter, this.count, this.creation), this.facets, this.grid);
     this.#listen();
+  }
+
+  // A row's height depends on the width of the screen (style.css).
+  get #rowHeight() {
+    return parseFloat(getComputedStyle(this.grid).getPropertyValue('--row'));
   }
 
   #listen() {
@@ -113,10 +116,15 @@ export class Table {
     this.count.textContent = isAll ? number(entries.length) : `${number(this.rows.length)} of ${number(entries.length)}`;
     if (document.activeElement !== this.filter) this.filter.value = query.get('q') ?? '';
     this.#showFacets(entries, query);
+    if (this.columns.measure(this.rows)) {
+      this.grid.style.setProperty('--width', this.columns.width);
+      this.grid.style.setProperty('--columns', this.columns.template);
+    }
+    patchChildren(this.creation, [creationBar(this.spec.topic)].filter(Boolean));
     patchChildren(this.head, this.#headers(query));
     this.grid.setAttribute('aria-rowcount', this.rows.length + 1);
-    this.grid.setAttribute('aria-colcount', this.spec.columns.length);
-    this.body.style.height = `${this.rows.length * ROW}px`;
+    this.grid.setAttribute('aria-colcount', this.columns.shown.length);
+    this.body.style.height = `${this.rows.length * this.#rowHeight}px`;
     this.#show();
   }
 
@@ -130,7 +138,7 @@ export class Table {
 
   #headers(query) {
     const order = orderOf(this.spec, query);
-    return this.spec.columns.map((column, i) => {
+    return this.columns.shown.map((column, i) => {
       const isSorted = column === order.column;
       const direction = order.isDescending ? 'descending' : 'ascending';
       const next = isSorted && !order.isDescending ? `-${column.key}` : column.key;
@@ -140,23 +148,27 @@ export class Table {
     });
   }
 
-  #row(entry, index) {
+  #row(entry, index, height) {
     const key = this.spec.key(entry);
     const row = h('div', {role: 'row', class: `row${key === this.active ? ' active' : ''}`, id: `row-${index}`,
                           'aria-rowindex': index + 2, 'data-key': key,
                           'aria-selected': String(key === parameters().get('id'))},
-                  this.spec.columns.map((column, i) => h('div', {role: 'gridcell', 'aria-colindex': i + 1},
-                                                         column.cell ? column.cell(entry) : textOf(column, entry))));
-    row.style.transform = `translateY(${index * ROW}px)`;
+                  this.columns.shown.map((column, i) => {
+                    const text = textOf(column, entry);
+                    return h('div', {role: 'gridcell', 'aria-colindex': i + 1, 'data-column': column.key, title: text || null},
+                             column.cell ? column.cell(entry) : text);
+                  }));
+    row.style.transform = `translateY(${index * height}px)`;
     return row;
   }
 
   // The rows in view.
   #show() {
-    const first = Math.max(0, Math.floor(this.grid.scrollTop / ROW) - MARGIN);
-    const count = Math.ceil(this.grid.clientHeight / ROW) + 2 * MARGIN;
+    const height = this.#rowHeight;
+    const first = Math.max(0, Math.floor(this.grid.scrollTop / height) - MARGIN);
+    const count = Math.ceil(this.grid.clientHeight / height) + 2 * MARGIN;
     const shown = this.rows.slice(first, first + count);
-    patchChildren(this.body, shown.map((entry, i) => this.#row(entry, first + i)));
+    patchChildren(this.body, shown.map((entry, i) => this.#row(entry, first + i, height)));
     const at = this.#activeIndex();
     if (at >= first && at < first + shown.length) this.grid.setAttribute('aria-activedescendant', `row-${at}`);
     else this.grid.removeAttribute('aria-activedescendant');
@@ -179,7 +191,7 @@ export class Table {
 
   #key(event) {
     if (event.target !== this.grid) return;
-    const page = Math.max(1, Math.floor(this.grid.clientHeight / ROW) - 2);
+    const page = Math.max(1, Math.floor(this.grid.clientHeight / this.#rowHeight) - 2);
     const at = this.#activeIndex();
     const goals = {ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0,
                    End: this.rows.length - 1};
@@ -193,8 +205,9 @@ export class Table {
   #moveTo(goal) {
     const index = Math.min(Math.max(goal, 0), this.rows.length - 1);
     this.active = this.spec.key(this.rows[index]);
-    const top = index * ROW;
-    const height = this.grid.clientHeight - 2 * ROW; // below the head
+    const row = this.#rowHeight;
+    const top = index * row;
+    const height = this.grid.clientHeight - row - this.head.offsetHeight;
     if (top < this.grid.scrollTop) this.grid.scrollTop = top;
     if (top > this.grid.scrollTop + height) this.grid.scrollTop = top - height;
     this.#show();

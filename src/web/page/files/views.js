@@ -1,85 +1,105 @@
-// The lists: which columns and filters each has.
-import {pauseText} from './details.js';
-import {age, badge, counted, date, number} from './format.js';
+// The lists: which columns and filters each has, those that matter most first.
+import {fullest, meter, tightest} from './bars.js';
 import {h} from './dom.js';
-import {view} from './route.js';
+import {age, badge, counted, date, number} from './format.js';
+import {lastBuild, missingIn} from './images.js';
+import {aboutLink, link} from './links.js';
+import {faultsOf, stateOf} from './providers.js';
 import {keyOf} from './records.js';
+import {isWaiting, reasonOf} from './waiting.js';
 
-const reason = ({provider, pool, text}) => `${provider} ${pool}: ${text}`;
-const amounts = (used, limit) => [...new Set([...Object.keys(limit), ...Object.keys(used)])].sort()
-    .map((name) => `${name} ${number(used[name] ?? 0)}${name in limit ? ` of ${number(limit[name])}` : ''}`).join(', ');
-const states = (nodes) => Object.entries(nodes).map(([state, count]) => `${count} ${state}`).join(', ');
-
-const field = (key, title, width = 'minmax(7rem, 1fr)') => ({key, title, width, value: (e) => e[key]});
-const list = (key, title, width = 'minmax(9rem, 1.5fr)') => ({key, title, width, value: (e) => counted(e[key] ?? [])});
+const field = (key, title, more = {}) => ({key, title, value: (e) => e[key], ...more});
+const list = (key, title) => ({key, title, value: (e) => counted(e[key] ?? [])});
 // Ages grow while times stay: the oldest comes first in the order of times.
-const since = (key, title) => ({key, title, width: '7rem', value: (e) => (e[key] === undefined ? null : -e[key]),
+const since = (key, title) => ({key, title, width: 9, value: (e) => (typeof e[key] === 'number' ? -e[key] : null),
                                 text: (e) => (e[key] ? date(e[key]) : ''), cell: (e) => age(e[key])});
-const link = (key, title, to, width = '9rem') => ({
-  key, title, width, value: (e) => e[key],
-  cell: (e) => (e[key] ? h('a', {href: view(to, {id: e[key]})}, e[key]) : ''),
-});
-const state = {key: 'state', title: 'State', width: '8rem', value: (e) => e.state, cell: (e) => badge(e.state)};
+const linked = (key, title, topic) => ({key, title, value: (e) => e[key], cell: (e) => (e[key] ? link(topic, e[key]) : '')});
+const state = {key: 'state', title: 'State', width: 10, value: (e) => e.state, cell: (e) => badge(e.state)};
 const byState = {key: 'state', title: 'State', values: (e) => [e.state]};
 const chosen = (key, title) => ({key, title, values: (e) => [e[key]], isChoice: true});
 const label = {key: 'label', title: 'Label', values: (e) => [...new Set(e.labels)], isChoice: true};
+const grows = {grows: true};
 
-const of = (topic) => ({topic, key: (e) => keyOf(topic, e)});
+const of = (topic) => ({topic, key: (e) => keyOf(topic, e), entries: (records) => records.list(topic)});
+
+const whyOf = (request) => (isWaiting(request) ? reasonOf(request) : request.state === 'failed' ? request.decline_reasons.join('; ') : '');
+const faultText = (provider) => faultsOf(provider).map(({text}) => text).join('; ');
+const fullestOf = (provider) => fullest(tightest(provider))[0];
+
+function bar(provider) {
+  const amount = fullestOf(provider);
+  return amount ? meter(amount, provider.nodes) : '';
+}
+
+// Images, builds and uploads are one list: what is wrong with an image is seen at the image.
+const WHAT = {images: 'image', builds: 'build', uploads: 'upload'};
+
+function imageRows(records) {
+  const [images, builds, uploads] = ['images', 'builds', 'uploads'].map((topic) => records.list(topic));
+  const rows = [...builds.map((e) => ({...e, topic: 'builds', build: e.id})), ...uploads.map((e) => ({...e, topic: 'uploads'}))];
+  for (const image of images) {
+    const last = lastBuild(image, builds);
+    const missing = missingIn(image, uploads);
+    rows.push({...image, topic: 'images', image: image.name, state: image.is_paused ? 'paused' : last?.state ?? null,
+               state_since: last?.since, build: last?.id, provider: null, ready: image.ready_in.join(', '),
+               error: [last?.error, missing.length ? `missing in ${missing.join(', ')}` : null].filter(Boolean).join('; ') || null});
+  }
+  return rows;
+}
 
 export const LISTS = {
   nodes: {
     ...of('nodes'), name: 'Nodes', sort: 'id', facets: [byState, chosen('provider', 'Provider'), label],
-    columns: [field('id', 'Id', '8rem'), state, since('state_since', 'In state for'), list('labels', 'Labels'),
-              field('provider', 'Provider'), field('pool', 'Pool', '7rem'), link('allocated_to', 'Request', 'requests', '10rem'),
-              field('requestor', 'Requestor'), field('hostname', 'Host name'), field('interface_ip', 'Address', '9rem'),
-              {key: 'is_locked', title: 'Lock', width: '6rem', value: (e) => (e.is_locked ? 'locked' : '')},
-              since('since', 'Age'), field('comment', 'Comment', 'minmax(10rem, 2fr)')],
+    columns: [field('id', 'Id'), state, since('state_since', 'In state for'), list('labels', 'Labels'), field('provider', 'Provider'),
+              field('interface_ip', 'Address'), field('comment', 'Comment', grows), linked('allocated_to', 'Request', 'requests'),
+              field('requestor', 'Requestor'), field('tenant', 'Tenant'), field('pool', 'Pool'), field('hostname', 'Host name'),
+              {key: 'is_locked', title: 'Lock', value: (e) => (e.is_locked ? 'locked' : '')}, since('since', 'Age')],
   },
   requests: {
-    ...of('requests'), name: 'Requests', sort: '-since', facets: [byState, label, chosen('requestor', 'Requestor')],
-    columns: [field('id', 'Id', '9rem'), state, since('since', 'Age'), list('labels', 'Labels'),
-              field('requestor', 'Requestor'), field('tenant', 'Tenant', '7rem'), field('priority', 'Priority', '6rem'),
-              {key: 'why', title: 'Why it waits or failed', width: 'minmax(20rem, 4fr)',
-               value: (e) => [...(e.waits ?? []).map(reason), ...(e.state === 'failed' ? e.decline_reasons : [])].join('; ')},
-              list('nodes', 'Nodes')],
+    ...of('requests'), name: 'Requests', sort: '-since',
+    facets: [byState, label, chosen('requestor', 'Requestor'), {key: 'why', title: 'Why', values: (e) => [whyOf(e)], isChoice: true}],
+    columns: [field('id', 'Id'), state, since('since', 'Age'), list('labels', 'Labels'),
+              {key: 'why', title: 'Why it waits or failed', value: whyOf, ...grows},
+              field('requestor', 'Requestor'), field('tenant', 'Tenant'), list('nodes', 'Nodes'), field('priority', 'Priority')],
   },
   providers: {
     ...of('providers'), name: 'Providers', sort: 'name', facets: [byState, chosen('driver', 'Driver')],
-    columns: [field('name', 'Name'), state, since('state_since', 'In state for'), field('driver', 'Driver', '8rem'),
-              {key: 'pause', title: 'Paused', width: 'minmax(10rem, 2fr)', value: (e) => (e.pause ? pauseText(e.pause) : '')},
-              {key: 'nodes', title: 'Nodes', width: 'minmax(12rem, 2fr)', value: (e) => states(e.nodes)},
-              {key: 'used', title: 'Used', width: 'minmax(16rem, 3fr)', value: (e) => amounts(e.used, e.limit)},
-              field('launches', 'Launching', '7rem'), list('labels', 'Labels'),
-              {key: 'fault', title: 'Fault', width: 'minmax(14rem, 3fr)', value: (e) => e.fault ?? ''}],
+    columns: [field('name', 'Name'), {...state, cell: stateOf},
+              {key: 'fault', title: 'What is wrong', value: faultText, ...grows, cell: (e) => h('span', {class: faultsOf(e)[0]?.kind}, faultText(e))},
+              {key: 'used', title: 'Used', width: 34, value: (e) => fullestOf(e)?.used ?? null, cell: bar},
+              {key: 'nodes', title: 'Nodes', value: (e) => Object.entries(e.nodes ?? {}).map(([name, count]) => `${count} ${name}`).join(', ')},
+              {key: 'launches', title: 'Launching', value: (e) => e.launches || null}, since('state_since', 'In state for'),
+              {key: 'launchers', title: 'Launchers', value: (e) => (e.launchers ?? []).join(', ')}, field('driver', 'Driver'), list('labels', 'Labels')],
   },
   images: {
-    ...of('uploads'), name: 'Images', sort: 'image',
-    facets: [byState, {key: 'image', title: 'Image', values: (e) => [e.image], isChoice: true}, chosen('provider', 'Provider')],
-    columns: [field('image', 'Image'), field('build', 'Build', '9rem'), field('provider', 'Provider'), state,
-              since('state_since', 'In state for'), field('format', 'Format', '6rem'),
-              field('external_name', 'Name in the cloud', 'minmax(12rem, 2fr)'), field('external_id', 'Id in the cloud'),
-              field('id', 'Upload', '8rem')],
+    topic: 'images', name: 'Images', sort: 'what', entries: imageRows,
+    // As the topics that have the entries.
+    key: (e) => keyOf(e.topic, e),
+    facets: [{key: 'what', title: 'What', values: (e) => [WHAT[e.topic]]}, byState, {key: 'image', title: 'Image', values: (e) => [e.image], isChoice: true},
+             chosen('provider', 'Provider')],
+    columns: [{key: 'what', title: 'What', value: (e) => Object.keys(WHAT).indexOf(e.topic), text: (e) => WHAT[e.topic]},
+              field('image', 'Image'), state, since('state_since', 'In state for'), field('provider', 'Provider'),
+              {key: 'error', title: 'What is wrong', value: (e) => e.error, ...grows, cell: (e) => h('span', {class: 'bad'}, e.error ?? '')},
+              field('ready', 'Ready in'), field('build', 'Build'), field('external_name', 'Name in the cloud'), field('format', 'Format'), field('builder', 'Builder')],
   },
   events: {
-    topic: 'changes', key: (e) => String(e.id), name: 'Events', sort: '-at',
+    topic: 'changes', key: (e) => String(e.id), entries: (records) => records.changes, name: 'Events', sort: '-at',
     facets: [{key: 'kind', title: 'Kind', values: (e) => [e.kind]}],
-    columns: [{key: 'at', title: 'When', width: '8rem', value: (e) => e.at, text: (e) => date(e.at), cell: (e) => age(e.at)},
-              field('kind', 'Kind', '6rem'), field('about', 'About', '10rem'), field('text', 'What', 'minmax(24rem, 6fr)')],
+    columns: [{key: 'at', title: 'When', width: 22, value: (e) => e.at, text: (e) => date(e.at), cell: (e) => date(e.at)},
+              field('kind', 'Kind'), {key: 'text', title: 'What', value: (e) => e.text, ...grows},
+              {key: 'about', title: 'About', width: 16, value: (e) => e.about, cell: (e) => aboutLink(e)}],
   },
   jobs: {
     ...of('jobs'), name: 'Jobs', sort: 'name', facets: [],
-    columns: [field('name', 'Job', 'minmax(14rem, 2fr)'), field('hold_on_failure', 'Holds at most', '8rem'),
-              {key: 'held', title: 'Held', width: '6rem', value: (e) => e.held.length},
-              {key: 'nodes', title: 'Nodes', width: 'minmax(12rem, 2fr)', value: (e) => e.held.join(', ')},
-              {key: 'notes', title: 'To be held', width: 'minmax(10rem, 1fr)', value: (e) => e.hold_notes.join(', ')},
-              field('id', 'Id', '8rem')],
+    columns: [field('name', 'Job'), field('hold_on_failure', 'Holds at most'), {key: 'held', title: 'Held', value: (e) => e.held.length, text: (e) => number(e.held.length)},
+              {key: 'nodes', title: 'Nodes', value: (e) => e.held.join(', '), ...grows},
+              {key: 'notes', title: 'To be held', value: (e) => e.hold_notes.join(', ')}, field('id', 'Rule')],
   },
   components: {
     ...of('components'), name: 'Components', sort: 'path',
     facets: [{key: 'kind', title: 'Kind', values: (e) => [e.kind]}, byState],
-    columns: [field('kind', 'Kind', '7rem'), field('hostname', 'Host'), state, field('version', 'Version', '10rem'),
-              field('provider', 'Provider'), field('pool', 'Pool', '8rem'), list('labels', 'Labels', 'minmax(12rem, 2fr)'),
-              {key: 'is_paused', title: 'Paused', width: '6rem', value: (e) => (e.is_paused ? 'paused' : '')},
-              field('path', 'Entry', 'minmax(14rem, 2fr)')],
+    columns: [field('kind', 'Kind'), field('hostname', 'Host'), state, field('provider', 'Provider'), field('pool', 'Pool'),
+              {key: 'is_paused', title: 'Paused', value: (e) => (e.is_paused ? 'paused' : '')}, {...list('labels', 'Labels'), ...grows},
+              field('version', 'Version'), field('path', 'Entry')],
   },
 };
