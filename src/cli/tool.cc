@@ -22,15 +22,15 @@
 #include "cli/arguments.h"
 #include "cli/await_server.h"
 #include "cli/check_online.h"
+#include "cli/command_providers.h"
 #include "cli/commands/config_validate.h"
 #include "cli/tool_logging.h"
+#include "cli/web_address.h"
 #include "daemon/connection.h"
 #include "daemon/host_name.h"
 #include "daemon/outside_drivers.h"
-#include "driver/loading/guarded_provider.h"
 #include "driver/loading/load_config.h"
 #include "driver/provider.h"
-#include "driver/records_environment.h"
 #include "net/http/curl_client.h"
 #include "net/http/http.h"
 
@@ -108,7 +108,7 @@ constexpr std::size_t kLauncherAnswerLimit = 64 << 20;
 Task<std::string> AskLauncher(Loop& loop, BlockingPool& pool, config::WebAppSettings web,
                               std::string hostname, std::string target) {
   net::HttpCall call;
-  call.url = fmt::format("{}://{}:{}{}", web.tls ? "https" : "http", hostname, web.port, target);
+  call.url = WebAddress(web, hostname, daemon::Hostname()) + target.substr(1);
   if (web.tls) {
     net::TlsSettings tls;
     tls.ca_path = web.tls->ca;
@@ -210,15 +210,10 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   zk::WireClient client(loop, random, connection);
   store::Store store(loop, client, random);
   BlockingPool blocking_pool;
-  store::NodeCache nodes(loop, client);    // are not filled: what
-  store::ImageCache images(loop, client);  // commands ask of providers needs none
-  driver::RecordsEnvironment records{store, nodes, images};
+  CommandProviders providers(store, loop, random, client, blocking_pool, drivers);
   Context context{ConsoleOf(loop, random, out), store, loaded};
   context.make_provider = [&](const ProviderName& name) {
-    std::shared_ptr<const driver::ProviderConfig> provider = loaded->providers.at(name);
-    driver::ProviderEnvironment environment{loop, random, blocking_pool, records, [] {}};
-    environment.is_for_one_command = true;
-    return driver::CreateGuarded(drivers, std::move(environment), provider);
+    return providers.Make(loaded->providers.at(name));
   };
   context.ask_launcher = [&loop, &blocking_pool, web = config.webapp](std::string hostname,
                                                                       std::string target) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "listing/configured.h"
+#include "listing/daemon_listing.h"
 #include "listing/waiting_listing.h"
 #include "model/component.h"
 #include "store/cache/image_cache.h"
@@ -22,6 +23,7 @@ struct StatusRecords {
   const store::ImageCache& images;
   const store::PauseCache& pauses;
   Reasons why;  // why requests wait
+  PageOf page_of;
   WallTime now;
 };
 

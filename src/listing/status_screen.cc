@@ -48,7 +48,7 @@ std::string PartText(const Listing& part, WallTime now, Colors colors, std::opti
 std::vector<Listing> StatusParts(const StatusRecords& records, std::size_t most) {
   std::vector<Listing> parts;
   parts.push_back(Troubles(records));
-  parts.push_back(ListDaemons(records.components));
+  parts.push_back(ListDaemons(records.components, records.page_of));
   parts.push_back(
       ListProviders(records.configured.drivers, records.components, records.nodes, records.pauses));
   parts.push_back(ListPools(records.configured, records.components, records.nodes));

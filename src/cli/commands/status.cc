@@ -7,6 +7,8 @@
 #include "cli/configured.h"
 #include "cli/launcher_query.h"
 #include "cli/listing_arguments.h"
+#include "cli/web_address.h"
+#include "daemon/host_name.h"
 #include "listing/status_screen.h"
 
 namespace nodepool::cli {
@@ -24,11 +26,18 @@ Task<listing::Reasons> AskWhy(Context& context, const Tree& tree) {
   co_return reasons;
 }
 
+listing::PageOf PagesOf(const Context& context) {
+  return [web = context.config->common.webapp, own = daemon::Hostname()](const std::string& hostname) {
+    return WebAddress(web, hostname, own);
+  };
+}
+
 Task<Listings> Make(Context& context, const Tree& tree, Output output) {
   listing::Reasons why = co_await AskWhy(context, tree);
   listing::Configured configured = ConfiguredBy(*context.config);
   listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),   tree.requests(),
-                                 tree.images(), tree.pauses(),           std::move(why), context.loop.Now()};
+                                 tree.images(), tree.pauses(),           std::move(why), PagesOf(context),
+                                 context.loop.Now()};
   bool is_table = output == Output::kTable;
   co_return listing::StatusParts(records, is_table ? kMostRequests : std::numeric_limits<std::size_t>::max());
 }
