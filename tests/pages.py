@@ -33,11 +33,15 @@ class Page:
         end = re.search(rf"^#{{1,{level}}} ", self.text[begin:], re.M)
         return Page(self.text[begin:begin + end.start()] if end else self.text[begin:])
 
+    def introduction(self) -> "Page":
+        """What is before the first section below its title."""
+        return Page(self.text.partition("\n## ")[0] + "\n")
+
     def steps(self) -> list["Typed | Shown"]:
         """Its commands and what it says that they show, in its order: indented lines are typed, fenced blocks without a
         language are shown."""
-        found = re.finditer(r"^```(?P<language>\w*)\n(?P<fenced>.*?)^```|(?<=\n\n)(?P<indented>(?:    .*\n)+)", "\n\n" + self.text,
-                            re.M | re.S)
+        found = re.finditer(r"^```(?P<language>\w*)\n(?P<fenced>(?s:.*?))^```|(?<=\n\n)(?P<indented>(?:    .*\n)+)", "\n\n" + self.text,
+                            re.M)
         steps = []
         for block in found:
             if block["indented"]:

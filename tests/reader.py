@@ -7,9 +7,15 @@ from services import wait_for
 from window import Window
 
 # Commands that go on, and what is seen when the reader may go on, too.
-GOES_ON = [(r"\./run", "The launcher runs until Ctrl-C"), (r".* request .* --wait", "fulfilled"), (r".*standalone.*", "The page: ")]
+GOES_ON = [(r"\./run", "The launcher runs until Ctrl-C"), (r".* request .* --wait", "fulfilled"),
+           (r".* standalone --try.*", "The page: "), (r".* standalone.*", "Serving ")]
 LEFT_OUT = {"./test": "takes an hour, and runs this"}
 SECONDS = 1800  # the first build
+
+
+def awaited_of(command: str) -> str | None:
+    """What a command shows that goes on; None: it ends."""
+    return next((text for pattern, text in GOES_ON if re.fullmatch(pattern, command)), None)
 
 
 def as_pattern(line: str) -> re.Pattern:
@@ -33,20 +39,28 @@ class Reader:
             window.close()
 
     def follow(self, steps):
-        """Does everything that a page says (Page.steps); at its end each command has ended well."""
+        """Does everything that a page says (Page.steps)."""
         for step in steps:
             if isinstance(step, Shown):
                 self.see(step.lines)
             else:
                 self.type(step.line.partition("#")[0].strip())
+
+    def expect_the_end(self):
+        """Each command ends, and well."""
         for command, window in self.windows.items():
             assert window.wait(60) == 0, f"{command}\n{window.shown()[-4000:]}"
+
+    def press_ctrl_c(self):
+        for window in self.windows.values():
+            if window.is_running():
+                window.press(b"\x03")
 
     def type(self, command: str):
         if command in LEFT_OUT:
             return
         window = self.windows[command] = Window([*self.words, command])
-        awaited = next((text for pattern, text in GOES_ON if re.fullmatch(pattern, command)), None)
+        awaited = awaited_of(command)
         if awaited is None:
             assert window.wait(SECONDS) == 0, f"{command}\n{window.shown()[-4000:]}"
         else:

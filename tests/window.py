@@ -39,6 +39,9 @@ class Window:
     def shown(self) -> str:
         return CONTROLS.sub("", self._shown.decode(errors="replace"))
 
+    def press(self, key: bytes):
+        os.write(self._terminal, key)
+
     def is_running(self) -> bool:
         return self._child.poll() is None
 

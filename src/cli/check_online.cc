@@ -70,7 +70,7 @@ Task<bool> CheckProviders(Loop& loop, std::shared_ptr<const driver::LoadedConfig
 Task<int> CheckOnline(Context& context, std::string servers, Task<> connect) {
   bool has_zookeeper = co_await CheckZooKeeper(context, std::move(servers), std::move(connect));
   bool is_good = co_await CheckProviders(context.loop, context.config, context.make_provider);
-  co_return has_zookeeper && is_good ? 0 : 1;
+  co_return has_zookeeper&& is_good ? 0 : 1;
 }
 
 }  // namespace nodepool::cli

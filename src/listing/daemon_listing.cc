@@ -26,7 +26,8 @@ Listing ListDaemons(const std::map<std::string, Component>& components, const Pa
   for (const auto& [path, component] : components) {
     if (component.kind == ComponentKind::kPool) continue;
     listing.rows.push_back({Cell::OfText(ToString(component.kind)), Cell::OfText(component.hostname),
-                            Cell::OfText(ToString(component.state)), TextCell(component.version), PageCell(component, page_of)});
+                            Cell::OfText(ToString(component.state)), TextCell(component.version),
+                            PageCell(component, page_of)});
   }
   return listing;
 }

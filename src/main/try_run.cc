@@ -68,7 +68,7 @@ void UseOwnServers(const OwnServers& own, config::Config& config) {
 }
 
 // Warnings as in a log, and what is found out as plain lines.
-void SetUpLogging() {
+log::Setup UsualLogging() {
   log::Handler findings;
   findings.kind = log::Handler::Kind::kStdout;
   findings.format = log::LineFormat::ForPeople();
@@ -76,7 +76,7 @@ void SetUpLogging() {
   setup.handlers = {{"log", log::Handler()}, {"findings", findings}};
   setup.loggers[""] = {log::Level::kWarning, {"log"}};
   setup.loggers["nodepool.cmd.config_validator"] = {log::Level::kInfo, {"findings"}, false};
-  log::Apply(setup);
+  return setup;
 }
 
 // Says where the page is, and asks the clouds.
@@ -91,10 +91,11 @@ class Findings : public daemon::Part {
         tasks_(runtime.loop, runtime.logger) {}
 
   void Prepare() override {
-    std::cout << "The page: " << page_ << "\n"
-              << "Nothing is launched, deleted, built or uploaded; the file's zookeeper-servers and webapp are "
-                 "not used. Ctrl-C ends it."
-              << std::endl;
+    std::cout
+        << "The page: " << page_ << "\n"
+        << "Nothing is launched, deleted, built or uploaded; the file's zookeeper-servers and webapp are "
+           "not used. Ctrl-C ends it."
+        << std::endl;
   }
   Task<> Start() override {
     Ask();
@@ -127,6 +128,7 @@ class Findings : public daemon::Part {
 
 int TryRun(daemon::StandaloneOptions options) {
   options.is_without_builder = options.is_without_launches = options.is_without_deletes = true;
+  options.usual_logging = UsualLogging();
   for (const char* name : {"STATSD_HOST", "STATSD_PORT"}) ::unsetenv(name);
   try {
     MakeStateFolder();
@@ -135,7 +137,6 @@ int TryRun(daemon::StandaloneOptions options) {
     program.has_zookeeper = true;
     program.adjust = [&own](config::Config& config) { UseOwnServers(own, config); };
     program.make_parts = [&, make_parts = std::move(program.make_parts)](auto& runtime, auto& client) {
-      if (!options.is_debug && !options.logging_path) SetUpLogging();
       daemon::Parts parts = make_parts(runtime, client);
       parts.push_back(std::make_unique<Findings>(runtime, client, cli::WebAddress(own.web, "", "")));
       return parts;

@@ -15,5 +15,7 @@ def test_the_readme(newcomer):
     demo, *others = page.section("Three commands").steps() + page.section("A tour of five minutes").steps()
     with Reader(newcomer.words("env", "-C", CHECKOUT)) as reader:
         reader.follow([demo])  # installs and builds, which needs the network
+        reader.expect_the_end()
     with Machine(newcomer, "readme") as machine, Reader(machine.words("env", "-C", CHECKOUT)) as reader:
         reader.follow(others)
+        reader.expect_the_end()

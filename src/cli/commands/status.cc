@@ -35,9 +35,9 @@ listing::PageOf PagesOf(const Context& context) {
 Task<Listings> Make(Context& context, const Tree& tree, Output output) {
   listing::Reasons why = co_await AskWhy(context, tree);
   listing::Configured configured = ConfiguredBy(*context.config);
-  listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),   tree.requests(),
-                                 tree.images(), tree.pauses(),           std::move(why), PagesOf(context),
-                                 context.loop.Now()};
+  listing::StatusRecords records{configured,      tree.components().all(), tree.nodes(),
+                                 tree.requests(), tree.images(),           tree.pauses(),
+                                 std::move(why),  PagesOf(context),        context.loop.Now()};
   bool is_table = output == Output::kTable;
   co_return listing::StatusParts(records, is_table ? kMostRequests : std::numeric_limits<std::size_t>::max());
 }
