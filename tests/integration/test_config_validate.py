@@ -37,7 +37,7 @@ def test_on_a_terminal_the_findings_are_plain_lines(site):
     finally:
         window.close()
     assert first == f"Validating configuration in {config}"
-    assert re.match(rf"warning: {config}:\d+:\d+: ", warning) and "there is no cloud nowhere" in warning
+    assert re.match(rf"warning: {config}: line \d+, column \d+: ", warning) and "there is no cloud nowhere" in warning
     assert last == f"{config} has 1 warning; the launcher starts with it"
 
 
@@ -52,7 +52,7 @@ def test_a_cluster_without_a_kubeconfig_is_a_warning(site, monkeypatch):
     done = site.tool("config-validate", config=config)
     assert done.returncode == 0
     (warning,) = words(done, "WARNING")
-    assert "provider cluster: there is no kubeconfig" in warning and re.search(rf"{config}:\d+:\d+: ", warning)
+    assert "provider cluster: there is no kubeconfig" in warning and re.search(rf"{config}: line \d+, column \d+: ", warning)
     kubeconfig.write_text("{contexts: [{name: here, context: {cluster: c}}]}")
     (warning,) = words(site.tool("config-validate", config=config), "WARNING")
     assert f"provider cluster: there is no context there in {kubeconfig}" in warning

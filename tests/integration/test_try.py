@@ -62,8 +62,10 @@ def test_each_provider_has_a_line_also_when_the_file_has_changed(trial):
 
 # TRY-3
 def test_nothing_is_launched(trial):
-    wait_for(lambda: trial.read("/api/v1/requests")["requests"], "the request for min-ready is there")
-    assert trial.read("/api/v1/nodes")["nodes"] == []
+    """Label small has a min-ready, and the cloud of its pool is up."""
+    wait_for(lambda: any((provider["name"], provider["state"]) == ("north", "up")
+                         for provider in trial.read("/api/v1/providers")["providers"]), "the cloud is up")
+    assert (trial.read("/api/v1/requests")["requests"], trial.read("/api/v1/nodes")["nodes"]) == ([], [])
 
 
 # TRY-4
