@@ -280,13 +280,16 @@ class Sshd:
             f"PasswordAuthentication no\nAllowUsers {pwd.getpwuid(os.getuid()).pw_name}\n"
             f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nSubsystem sftp internal-sftp\nMaxStartups 200\nMaxSessions 200\n")
 
-    def login_key(self) -> pathlib.Path:
-        """A private key that logs in."""
-        key = self.folder / "login_key"
+    def login_key(self, key: pathlib.Path | None = None) -> pathlib.Path:
+        """A private key that logs in; it is made where there is none."""
+        key = key or self.folder / "login_key"
         if not key.exists():
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-            with (self.folder / "authorized_keys").open("a") as keys:
-                keys.write(key.with_suffix(".pub").read_text())
+        public = subprocess.run(["ssh-keygen", "-y", "-f", key], check=True, capture_output=True, text=True).stdout
+        with (self.folder / "authorized_keys").open("a+") as keys:
+            keys.seek(0)
+            if public not in keys.read():
+                keys.write(public)
         return key
 
     @property

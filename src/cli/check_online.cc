@@ -1,5 +1,7 @@
 #include "cli/check_online.h"
 
+#include <algorithm>
+#include <map>
 #include <vector>
 
 #include "async/cleanup.h"
@@ -32,17 +34,17 @@ Task<bool> CheckZooKeeper(Context& context, std::string servers, Task<> connect)
   co_return connected.has_value();
 }
 
-Task<Faults> AskProvider(Context& context, ProviderName name) {
-  std::unique_ptr<driver::Provider> provider = context.make_provider(name);
-  SteadyTime deadline = context.loop.SteadyNow() + kProviderLimit;
+Task<Faults> AskProvider(Loop& loop, const MakeProvider& make, ProviderName name) {
+  std::unique_ptr<driver::Provider> provider = make(name);
+  SteadyTime deadline = loop.SteadyNow() + kProviderLimit;
   auto stop = [&provider] { return provider->Stop(); };
-  Task<Faults> asking = WithDeadline(context.loop, deadline, "asking the provider", provider->FindFaults());
+  Task<Faults> asking = WithDeadline(loop, deadline, "asking the provider", provider->FindFaults());
   Faults faults = co_await WithCleanup(std::move(asking), stop);
   co_return faults;
 }
 
-Task<> CheckProvider(Context& context, ProviderName name, bool& is_good) {
-  Outcome<Faults> faults = co_await Attempt(AskProvider(context, name));
+Task<> CheckProvider(Loop& loop, const MakeProvider& make, ProviderName name, bool& is_good) {
+  Outcome<Faults> faults = co_await Attempt(AskProvider(loop, make, name));
   is_good = faults && faults->empty();
   if (!faults) {
     ValidatorLogger().Error("Provider {} cannot be used: {}", name, faults.error().message());
@@ -55,16 +57,20 @@ Task<> CheckProvider(Context& context, ProviderName name, bool& is_good) {
 
 }  // namespace
 
-Task<int> CheckOnline(Context& context, std::string servers, Task<> connect) {
-  bool is_good = co_await CheckZooKeeper(context, std::move(servers), std::move(connect));
+Task<bool> CheckProviders(Loop& loop, std::shared_ptr<const driver::LoadedConfig> config, MakeProvider make) {
   std::map<ProviderName, bool> results;
-  TaskGroup tasks(context.loop, context.logger);
-  for (const auto& [name, config] : context.config->providers)
-    tasks.Spawn("check provider " + name.str(), CheckProvider(context, name, results[name]));
+  TaskGroup tasks(loop, ValidatorLogger());
+  for (const auto& [name, provider] : config->providers)
+    tasks.Spawn("check provider " + name.str(), CheckProvider(loop, make, name, results[name]));
   auto stop = [&tasks] { return tasks.Stop(); };
   co_await WithCleanup(tasks.Join(), stop);
-  for (const auto& [name, is_provider_good] : results) is_good = is_good && is_provider_good;
-  co_return is_good ? 0 : 1;
+  co_return std::ranges::all_of(results, [](const auto& result) { return result.second; });
+}
+
+Task<int> CheckOnline(Context& context, std::string servers, Task<> connect) {
+  bool has_zookeeper = co_await CheckZooKeeper(context, std::move(servers), std::move(connect));
+  bool is_good = co_await CheckProviders(context.loop, context.config, context.make_provider);
+  co_return has_zookeeper&& is_good ? 0 : 1;
 }
 
 }  // namespace nodepool::cli

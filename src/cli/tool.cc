@@ -22,15 +22,16 @@
 #include "cli/arguments.h"
 #include "cli/await_server.h"
 #include "cli/check_online.h"
+#include "cli/command_providers.h"
 #include "cli/commands/config_validate.h"
 #include "cli/tool_logging.h"
+#include "daemon/ask_launcher.h"
 #include "daemon/connection.h"
 #include "daemon/host_name.h"
 #include "daemon/outside_drivers.h"
-#include "driver/loading/guarded_provider.h"
+#include "daemon/web_address.h"
 #include "driver/loading/load_config.h"
 #include "driver/provider.h"
-#include "driver/records_environment.h"
 #include "net/http/curl_client.h"
 #include "net/http/http.h"
 
@@ -188,22 +189,18 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   zk::WireClient client(loop, random, connection);
   store::Store store(loop, client, random);
   BlockingPool blocking_pool;
-  store::NodeCache nodes(loop, client);    // are not filled: what
-  store::ImageCache images(loop, client);  // commands ask of providers needs none
-  driver::RecordsEnvironment records{store, nodes, images};
+  CommandProviders providers(store, loop, random, client, blocking_pool, drivers);
   Context context{ConsoleOf(loop, random, out), store, loaded};
   context.make_provider = [&](const ProviderName& name) {
-    std::shared_ptr<const driver::ProviderConfig> provider = loaded->providers.at(name);
-    driver::ProviderEnvironment environment{loop, random, blocking_pool, records, [] {}};
-    environment.is_for_one_command = true;
-    return driver::CreateGuarded(drivers, std::move(environment), provider);
+    return providers.Make(loaded->providers.at(name));
   };
   context.ask_launcher = [http = std::make_shared<net::CurlClient>(
                               loop, blocking_pool, fmt::format("nodepool/{}", nodepool::Version())),
                           web = config.webapp](LauncherAddress launcher, std::string target) {
-    return daemon::AskLauncher(
-        http, {std::move(launcher.hostname), launcher.web.value_or(daemon::ConfiguredServer(web)),
-               std::move(target), daemon::CaPath(web), kLauncherTimeout, kLauncherAnswerLimit});
+    WebServer server_of_launcher = launcher.web.value_or(daemon::ConfiguredServer(web));
+    std::string address = daemon::WebAddress(web, server_of_launcher, launcher.hostname, daemon::Hostname());
+    return daemon::AskLauncher(http, {std::move(address), std::move(target), daemon::CaPath(web),
+                                      kLauncherTimeout, kLauncherAnswerLimit});
   };
   context.abandon = [](std::shared_ptr<void> thing) {
     static auto& abandoned = *new std::vector<std::shared_ptr<void>>;

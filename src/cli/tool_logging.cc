@@ -1,5 +1,7 @@
 #include "cli/tool_logging.h"
 
+#include <unistd.h>
+
 #include "base/log/log_setup.h"
 #include "config/logging/log_file.h"
 #include "daemon/home.h"
@@ -20,6 +22,15 @@ log::Setup UsualLogging() {
   return setup;
 }
 
+// What config-validate finds, on a terminal. Programs get lines of a log.
+log::Setup PlainFindings(log::Setup setup) {
+  log::Handler plain;
+  plain.format = log::LineFormat::ForPeople();
+  setup.handlers["findings"] = plain;
+  setup.loggers["nodepool.cmd.config_validator"] = {std::nullopt, {"findings"}, false};
+  return setup;
+}
+
 log::Setup AllTo(log::Handler::Kind kind) {
   log::Handler handler;
   handler.kind = kind;
@@ -32,7 +43,8 @@ log::Setup AllTo(log::Handler::Kind kind) {
 }  // namespace
 
 void SetUpLogging(const Invocation& invocation) {
-  log::Apply(UsualLogging());
+  bool is_for_people = invocation.validation && ::isatty(STDERR_FILENO) == 1;
+  log::Apply(is_for_people ? PlainFindings(UsualLogging()) : UsualLogging());
   if (invocation.is_silent) return log::Apply(AllTo(log::Handler::Kind::kNull));
   if (invocation.is_debug) return log::Apply(AllTo(log::Handler::Kind::kStderr));
   if (!invocation.logging_path) return;

@@ -421,7 +421,8 @@ Expected<Config> Load(const std::string& path, const LoadOptions& options) {
 
 std::vector<Error> ZooKeeperFaults(const ZooKeeperSettings& settings) {
   if (settings.servers.empty())
-    return {Error(Verdict::kInvalid, "No ZooKeeper servers specified in config.")};
+    return {Error(Verdict::kInvalid,
+                  "No ZooKeeper servers specified in config. `nodepool standalone` brings one.")};
   if (settings.tls) return TlsFaults(*settings.tls);
   std::vector<Error> faults;
   for (const ZooKeeperServer& server : settings.servers) {

@@ -363,7 +363,7 @@ class CheckZooKeeperTest : public LoaderTest {
 };
 
 TEST_F(CheckZooKeeperTest, NeedsServers) {
-  EXPECT_EQ(Check({}), "No ZooKeeper servers specified in config.");
+  EXPECT_EQ(Check({}), "No ZooKeeper servers specified in config. `nodepool standalone` brings one.");
 }
 
 // D-03, configuration.17.15

@@ -14,10 +14,8 @@ std::string CaPath(const config::WebAppSettings& settings) { return settings.tls
 
 Task<std::string> AskLauncher(std::shared_ptr<net::HttpClient> client, LauncherQuestion question) {
   net::HttpCall call;
-  const WebServer& server = question.server;
-  call.url = fmt::format("{}://{}:{}{}", server.has_tls ? "https" : "http", question.hostname, server.port,
-                         question.target);
-  if (server.has_tls) {
+  call.url = question.address + question.target.substr(1);
+  if (question.address.starts_with("https:")) {
     net::TlsSettings tls;
     tls.ca_path = question.ca_path;
     call.tls = std::make_shared<const net::TlsSettings>(std::move(tls));
@@ -29,7 +27,7 @@ Task<std::string> AskLauncher(std::shared_ptr<net::HttpClient> client, LauncherQ
   call.follows_redirects = false;
   net::HttpReply reply = co_await client->Send(std::move(call));
   if (reply.status != 200) {
-    throw Error(Verdict::kFail, fmt::format("port {} answers {} {}", server.port, reply.status,
+    throw Error(Verdict::kFail, fmt::format("{} answers {} {}", question.address, reply.status,
                                             net::HttpReason(reply.status)));
   }
   co_return std::move(reply.body);

@@ -11,9 +11,8 @@ namespace nodepool::daemon {
 
 // A question to the web server of a launcher.
 struct LauncherQuestion {
-  std::string hostname;
-  WebServer server;
-  std::string target;   // of the GET
+  std::string address;  // its URL, ending in "/" (web_address.h)
+  std::string target;   // of the GET, beginning with "/"
   std::string ca_path;  // of who signed its certificate; empty: the system's authorities
   Duration timeout{};
   std::size_t max_bytes = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log/log_setup.h"
 #include "daemon/config_path.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
@@ -20,6 +21,8 @@ struct Options {
   std::string config_path = kDefaultConfig;
   std::optional<std::string> secure_path;
   std::optional<std::string> logging_path;
+  // Of a program that logs in another way than daemons do, where neither -l nor -d is given.
+  std::optional<log::Setup> usual_logging;
   bool is_foreground = false;  // false: it runs in the background
   bool is_debug = false;
   // In the background: the lock file, and the log if there is no logging configuration (operations.md 8.1).

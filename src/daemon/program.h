@@ -46,6 +46,8 @@ struct Program {
   config::DriverSchemas other_drivers;                 // known, but not built in
   // Whether to run a ZooKeeper server in this process if the configuration names none.
   bool has_zookeeper = false;
+  // Changes each configuration that was loaded, before it is in force. Empty: nothing is changed.
+  std::function<void(config::Config&)> adjust;
   // Creates the parts for the first configuration. Both arguments outlive them.
   std::function<Parts(Runtime&, zk::Client&)> make_parts;
 };

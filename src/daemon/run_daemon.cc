@@ -24,6 +24,7 @@ void SetUpLogging(const Options& options) {
     log::Apply(*setup);
     return;
   }
+  if (options.usual_logging && !options.is_debug) return log::Apply(*options.usual_logging);
   if (!options.is_foreground) {
     log::ToFile(options.log_path);
   } else if (!log::IsJournal(STDOUT_FILENO) || !log::ToJournal()) {

@@ -29,7 +29,7 @@ std::shared_ptr<const driver::LoadedConfig> LoadDriversAndConfig(const Program& 
   AddOutsideDrivers(options.drivers_dirs, drivers, log::Logger("nodepool.driver.Drivers"));
   auto config = driver::LoadConfig(options.config_path, options.secure_path, drivers, program.other_drivers);
   if (!config) throw config.error();
-  return *config;
+  return Adjusted(program, *config);
 }
 
 // Null: the program uses the servers that the configuration names.
@@ -47,6 +47,14 @@ std::vector<debug::StackDump::Dumped> LoopsOf(Loop& loop,
 }
 
 }  // namespace
+
+std::shared_ptr<const driver::LoadedConfig> Adjusted(const Program& program,
+                                                     std::shared_ptr<const driver::LoadedConfig> loaded) {
+  if (!program.adjust) return loaded;
+  auto adjusted = std::make_shared<driver::LoadedConfig>(*loaded);
+  program.adjust(adjusted->common);
+  return adjusted;
+}
 
 Runtime::Runtime(const Program& program, const Options& options, process::Background& background)
     : logger(program.logger),

@@ -22,6 +22,10 @@
 
 namespace nodepool::daemon {
 
+// The configuration as the program puts it in force (Program::adjust).
+std::shared_ptr<const driver::LoadedConfig> Adjusted(const Program& program,
+                                                     std::shared_ptr<const driver::LoadedConfig> loaded);
+
 // What every daemon needs, in the order of construction.
 struct Runtime {
   // Loads drivers and configuration; logs warnings about them. Error(kInvalid): the configuration or

@@ -50,7 +50,7 @@ void Service::Stopping() { manager_.Notify("STOPPING=1\n" + net::StatusLine("Sto
 
 void Service::EndAtOnce() {
   background_.End();
-  std::_Exit(0);
+  std::quick_exit(0);
 }
 
 }  // namespace nodepool::daemon

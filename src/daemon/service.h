@@ -29,7 +29,7 @@ class Service {
   void Refused(const std::string& why);
 
   void Stopping();
-  // Ends the process at once; call after the session is closed.
+  // Ends the process at once, as std::quick_exit does; call after the session is closed.
   [[noreturn]] void EndAtOnce();
 
  private:

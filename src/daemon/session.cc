@@ -30,7 +30,8 @@ using LoadedConfigPtr = std::shared_ptr<const driver::LoadedConfig>;
 class Session {
  public:
   Session(const Program& program, Runtime& runtime)
-      : runtime_(runtime),
+      : program_(program),
+        runtime_(runtime),
         has_zookeeper_(program.has_zookeeper),
         client_(runtime.loop, runtime.random, ClientOptions()),
         parts_(program.make_parts(runtime, client_)) {
@@ -60,6 +61,7 @@ class Session {
     return options;
   }
 
+  const Program& program_;
   Runtime& runtime_;
   bool has_zookeeper_;
   zk::WireClient client_;
@@ -94,7 +96,8 @@ Task<> Session::StartAndFollow() {
   for (const auto& part : parts_) co_await part->Start();
   runtime_.service.Serving(config->providers.size());
   while (true) {
-    LoadedConfigPtr next = co_await runtime_.follower.Next();
+    LoadedConfigPtr loaded = co_await runtime_.follower.Next();
+    LoadedConfigPtr next = Adjusted(program_, std::move(loaded));
     Reconfigure(config, next);
     config = std::move(next);
     runtime_.service.Serving(config->providers.size());

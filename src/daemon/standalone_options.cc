@@ -25,7 +25,13 @@ std::shared_ptr<CLI::App> StandaloneApp(StandaloneOptions& options) {
   return DaemonApp("nodepool standalone",
                    "Runs launcher, builder (with images-dir), web server and, without zookeeper-servers, a "
                    "ZooKeeper server in one process",
-                   options, [&](CLI::App& app) { AddCommonOptions(app, options); });
+                   options, [&](CLI::App& app) {
+                     AddCommonOptions(app, options);
+                     app.add_flag("--try", options.is_trial,
+                                  "show what a launcher makes of the file, with a ZooKeeper and a web server "
+                                  "of its own: launch, delete, build and upload nothing")
+                         ->excludes("--no-webapp");
+                   });
 }
 
 StandaloneOptions NodepooldDefaults() {

@@ -11,6 +11,7 @@ struct StandaloneOptions : BuilderOptions {
   // What the launcher leaves to other launchers (launcher::Duties).
   bool is_without_launches = false;
   bool is_without_deletes = false;
+  bool is_trial = false;  // main/try_run.h; of `nodepool standalone` only
 };
 
 // Of `nodepool standalone`, which always runs in the foreground.

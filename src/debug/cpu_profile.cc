@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -28,6 +29,16 @@ std::vector<std::uintptr_t> Words(const std::string& path) {
 }
 
 constexpr std::size_t kTopFunctions = 20;
+
+// The profiler prints a line of its own to the C library's standard error, which is assigned meanwhile: other
+// threads still write theirs through C++'s streams and the log.
+void StopQuietly() {
+  static std::FILE* const nowhere = std::fopen("/dev/null", "w");
+  std::FILE* const before = stderr;
+  if (nowhere != nullptr) stderr = nowhere;
+  ProfilerStop();
+  stderr = before;
+}
 
 std::map<int, Duration> CpuTimes() {
   std::map<int, Duration> times;
@@ -52,7 +63,7 @@ bool CpuProfile::Start() {
 }
 
 ProfileReport CpuProfile::Stop() {
-  ProfilerStop();
+  StopQuietly();
   is_running_ = false;
   ProfileReport report{TopFunctions(path_, kTopFunctions), {}, path_};
   for (const auto& [thread, time] : CpuTimes()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -10,7 +11,11 @@ namespace nodepool::listing {
 
 std::vector<Column> DaemonColumns();
 
-// Every registered launcher and builder: builders first, each kind by its name in ZooKeeper.
-Listing ListDaemons(const std::map<std::string, Component>& components);
+// The URL of a launcher's page.
+using PageOf = std::function<std::string(const Component& launcher)>;
+
+// Every registered launcher and builder: builders first, each kind by its name in ZooKeeper. Launchers of the
+// Python implementation have no page.
+Listing ListDaemons(const std::map<std::string, Component>& components, const PageOf& page_of);
 
 }  // namespace nodepool::listing

@@ -65,10 +65,10 @@ std::string PartText(const Listing& part, WallTime now, Colors colors, std::opti
 
 }  // namespace
 
-std::vector<Listing> StatusParts(const StatusRecords& records, WaitingRows waiting) {
+std::vector<Listing> StatusParts(const StatusRecords& records, WaitingRows waiting, const PageOf& page_of) {
   std::vector<Listing> parts;
   parts.push_back(ListProblems(records));
-  parts.push_back(ListDaemons(records.components));
+  parts.push_back(ListDaemons(records.components, page_of));
   parts.push_back(
       ListProviders(records.configured.drivers, records.components, records.nodes, records.pauses));
   parts.push_back(ListPools(records.configured, records.components, records.nodes));

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "listing/daemon_listing.h"
 #include "listing/listing.h"
 #include "listing/status_records.h"
 
@@ -17,7 +18,7 @@ inline constexpr std::string_view kStatusParts[] = {"problems", "daemons",  "pro
                                                     "pools",    "requests", "images"};
 
 // A listing for each part.
-std::vector<Listing> StatusParts(const StatusRecords& records, WaitingRows waiting);
+std::vector<Listing> StatusParts(const StatusRecords& records, WaitingRows waiting, const PageOf& page_of);
 
 // The problems with their remedies, then a table for each other part that has rows, except the images: their
 // problems are already listed. Without a line break at the end. If a width is given, no line is wider.

@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "daemon/ask_launcher.h"
 #include "daemon/host_name.h"
+#include "daemon/web_address.h"
 #include "net/http/curl_client.h"
 #include "web/launcher_site.h"
 #include "web/page/page.h"
@@ -67,10 +68,10 @@ WebPart::WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher)
 void WebPart::Announce(daemon::Runtime& runtime, launcher::Launcher& launcher) {
   auto http = std::make_shared<net::CurlClient>(runtime.loop, runtime.blocking_pool,
                                                 fmt::format("nodepool-launcher/{}", Version()));
-  auto ask = [http, ca = daemon::CaPath(settings_)](std::string hostname, WebServer server,
-                                                    std::string target) {
-    return daemon::AskLauncher(
-        http, {std::move(hostname), server, std::move(target), ca, kPeerTimeout, launcher::kMaxPeerAnswer});
+  auto ask = [http, web = settings_](std::string hostname, WebServer server, std::string target) {
+    std::string address = daemon::WebAddress(web, server, hostname, daemon::Hostname());
+    return daemon::AskLauncher(http, {std::move(address), std::move(target), daemon::CaPath(web),
+                                      kPeerTimeout, launcher::kMaxPeerAnswer});
   };
   launcher.HasWebServer(daemon::ConfiguredServer(settings_), ask);
 }

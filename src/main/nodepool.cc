@@ -9,6 +9,7 @@
 #include "daemon/run_daemon.h"
 #include "main/builtin_drivers.h"
 #include "main/standalone.h"
+#include "main/try_run.h"
 
 namespace nodepool {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 int RunStandalone(int argc, char** arguments) {
   daemon::StandaloneOptions options = daemon::StandaloneDefaults();
   if (auto status = daemon::ParseOptions(argc, arguments, *StandaloneApp(options), options)) return *status;
+  if (options.is_trial) return TryRun(options);
   daemon::Program program = StandaloneProgram("nodepool standalone", options);
   program.has_zookeeper = true;
   return RunDaemon(program, options);

@@ -1,10 +1,12 @@
 """`nodepool config-validate`: its exit status, its last line, and what it asks online."""
 import pathlib
+import re
 
 import pytest
 
 from nodepool_helpers import BIN, fake_provider
 from services import LOOPBACK, Sshd, free_port
+from window import Window
 
 WITHOUT_A_CLOUD = {"name": "vendor", "cloud": "nowhere", "pools": []}
 
@@ -23,6 +25,38 @@ def test_the_last_line_says_what_is_good(site):
     done = site.tool("config-validate", config=config)
     assert done.returncode == 0
     assert lines(done)[-1].endswith(f"{config} is good: 1 provider, 1 label, 0 images")
+
+
+# operations.5.9
+def test_on_a_terminal_the_findings_are_plain_lines(site):
+    config = site.config(providers=[fake_provider(), WITHOUT_A_CLOUD])
+    window = Window([BIN / "nodepool", "-c", config, "config-validate"])
+    try:
+        assert window.wait(30) == 0
+        first, warning, last = window.shown().splitlines()
+    finally:
+        window.close()
+    assert first == f"Validating configuration in {config}"
+    assert re.match(rf"warning: {config}: line \d+, column \d+: ", warning) and "there is no cloud nowhere" in warning
+    assert last == f"{config} has 1 warning; the launcher starts with it"
+
+
+def test_a_cluster_without_a_kubeconfig_is_a_warning(site, monkeypatch):
+    cluster = {"name": "cluster", "driver": "kubernetes", "context": "there", "pools": []}
+    config = site.config(providers=[fake_provider(), cluster])
+    kubeconfig = site.folder / "kubeconfig"
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    for name in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(site.folder))
+    done = site.tool("config-validate", config=config)
+    assert done.returncode == 0
+    (warning,) = words(done, "WARNING")
+    assert "provider cluster: there is no kubeconfig" in warning and re.search(rf"{config}: line \d+, column \d+: ", warning)
+    kubeconfig.write_text("{contexts: [{name: here, context: {cluster: c}}]}")
+    (warning,) = words(site.tool("config-validate", config=config), "WARNING")
+    assert f"provider cluster: there is no context there in {kubeconfig}" in warning
+    assert site.tool("config-validate", "--strict", config=config).returncode == 1
 
 
 def test_a_cloud_that_cannot_be_used_keeps_nothing_else_from_starting(site):

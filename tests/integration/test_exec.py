@@ -35,6 +35,23 @@ def test_a_command_runs_on_a_node_that_is_given_back(nodes):
     nodes.wait_ready()
 
 
+# EXEC-19
+def test_a_simulated_machine_is_named_so(site):
+    site.launcher()
+    done = site.tool("exec", "small", "--", "true")
+    assert done.returncode == 125
+    assert re.search(r"Node \d+ cannot be logged in to: its machine is simulated", done.stderr), done.stderr
+
+
+# EXEC-20
+def test_the_private_key_of_the_environment(nodes, monkeypatch):
+    words = [word for word in nodes.words("small", "--", "echo", "here") if word not in ("-i", nodes.key)]
+    monkeypatch.setenv("NODEPOOL_IDENTITY", str(nodes.key))
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "here\n"), done.stderr
+    nodes.wait_ready()
+
+
 # EXEC-3
 def test_signals_reach_the_command_and_its_status_comes_back(nodes, tmp_path):
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -15,6 +15,7 @@ import yaml
 from images import image
 from lease_client import make_token
 from nodepool_helpers import BIN, ROOT, fake_provider
+from reader import Reader, awaited_of
 from services import wait_for
 from standalone import Standalone
 
@@ -60,9 +61,11 @@ class Site(Standalone):
                              "an image is built")
             command = command.replace(BUILD, ready[0]["id"])
         command = command.replace("localhost:8005", f"127.0.0.1:{self.web_port}")
-        return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, cwd=self.folder,
-                              env={**os.environ, "PATH": f"{self.commands}:{os.environ['PATH']}",
-                                   "NODEPOOL_TOKEN": self.token})
+        return subprocess.run([*self.words(), "bash", "-c", command], capture_output=True, text=True, timeout=60)
+
+    def words(self) -> list:
+        """Before a command that runs as on the pages."""
+        return ["env", "-C", self.folder, f"PATH={self.commands}:{os.environ['PATH']}", f"NODEPOOL_TOKEN={self.token}"]
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +88,12 @@ def test_there_are_commands():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_commands_of_a_page_work(site, page):
     for command in COMMAND.findall(page.read_text()):
+        if awaited_of(command):
+            with Reader(site.words()) as reader:
+                reader.type(command)
+                reader.press_ctrl_c()
+                reader.expect_the_end()
+            continue
         done = site.run(command)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         for word in ("ERROR", "not found", "Cannot", "503 Service"):

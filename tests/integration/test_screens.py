@@ -14,7 +14,6 @@ import pytest
 
 from images import image
 from nodepool_helpers import BIN, ROOT, fake_provider
-from services import Process, wait_for
 from terminal import Terminal
 
 PAGE = ROOT / "docs/operator/screens.md"
@@ -185,20 +184,3 @@ def test_columns_are_chosen_for_scripts_too(example, site):
                              ("json", "it has the form columns=A,B"), ("columns=", "it names no column")):
         refused = site.tool("list", "--output", wrong, config=example.config)
         assert refused.returncode == 2 and complaint in refused.stderr, refused.stderr
-
-
-def test_readme_shows_what_the_tour_prints(tmp_path):
-    """But for ids, addresses and ages; which node is there first is nobody's business."""
-    run = Process([ROOT / "tools/run-nodepool", "--state-dir", tmp_path], tmp_path / "run.log", env={"NODEPOOL_BIN": str(BIN)})
-    try:
-        wait_for(lambda: "The launcher runs until Ctrl-C" in run.output(), "the pool is full", 60)
-        with Terminal() as terminal:
-            shown = terminal.show([BIN / "nodepool", "-c", tmp_path / "nodepool.yaml", "list"], 80, 24)
-    finally:
-        run.stop(20)
-
-    def neutral(lines):
-        return sorted(re.sub(r"\d", "0", line) for line in lines)
-
-    table = re.search(r"    \+-.*?\n\n", (ROOT / "README.md").read_text(), re.S)[0]
-    assert neutral(textwrap.dedent(table).split("\n")[:-2]) == neutral(shown), "\n".join(shown)

@@ -52,6 +52,15 @@ def test_threads_tasks_and_profile(site):
     assert process.is_running()
 
 
+def test_nothing_is_printed_for_a_profile(site):
+    """Neither when it is stopped, nor when it is still running at the end."""
+    process = site.launcher()
+    for _ in range(3):
+        dump(process)
+    process.stop(number=signal.SIGINT)
+    assert "Starting the CPU profiler" in process.output() and "PROFILE" not in process.output()
+
+
 def test_a_profile_stays_where_it_is_wanted(site, monkeypatch):
     monkeypatch.setenv("NODEPOOL_PROFILE_DIR", str(site.folder))
     process = site.launcher()

@@ -1,28 +1,17 @@
 """A checkout in which everything is installed and built, for ./run --real. Only with ./test --real."""
-import os
-import shutil
-
 import pytest
 
+from built_checkout import make_checkout, words_to_enter
 from left_on_host import LeftOnHost
-from nodepool_helpers import BIN, ROOT
 from shell import Shell
 
 
 @pytest.fixture
 def checkout(tmp_path_factory):
     # A short path: libvirt's socket is in it.
-    copy = tmp_path_factory.mktemp("real")
-    shutil.copy(ROOT / "run", copy)
-    shutil.copytree(ROOT / "tools", copy / "tools")
-    (copy / "examples").symlink_to(ROOT / "examples")
-    (copy / "build").mkdir()
-    (copy / "build/release").symlink_to(BIN.resolve().parent)
-    for name in ("tools/install-packages", "path/cmake"):
-        (copy / name).parent.mkdir(exist_ok=True)
-        (copy / name).write_text("#!/bin/sh\n")
-        (copy / name).chmod(0o755)
-    return copy
+    folder = tmp_path_factory.mktemp("real")
+    make_checkout(folder, with_drivers=True)
+    return folder
 
 
 @pytest.fixture
@@ -35,7 +24,6 @@ def host(checkout):
 
 @pytest.fixture
 def shell(checkout, host):
-    words = ["env", "-C", checkout, f"PATH={checkout}/path:{os.environ['PATH']}", f"NODEPOOL_BIN={checkout}/build/release/bin"]
-    with Shell(words, checkout) as typed:
+    with Shell(words_to_enter(checkout), checkout) as typed:
         yield typed
         typed.run("./run stop", 200)

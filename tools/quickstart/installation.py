@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from services import BIN, ROOT, Process, free_port, wait_for
+from services import BIN, LOOPBACK, ROOT, Process, free_port, is_listening, wait_for
 
 
 class Installation:
@@ -16,13 +16,14 @@ class Installation:
     labels = ()  # that the demo asks for
     fullness = ""  # what there is when the pool is full
     seconds = 60  # until the pool is full, at most
-    hint = ""  # what else can be done while it runs; lines
+    hints = ()  # commands to try while it runs; {tool} is its command line, {identity} the option with the key
 
     def __init__(self, folder: pathlib.Path):
         self.folder = folder
         self.state = folder / "state"
         self.config = folder / "nodepool.yaml"
         self.log = folder / "launcher.log"
+        self.key = folder / "key"  # logs in to the machines
         self.launcher = None
         self.started = []
 
@@ -48,13 +49,23 @@ class Installation:
         text = (ROOT / "examples" / self.example).read_text()
         return re.sub(r"%\((NODEPOOL_\w+)\)", lambda match: str(self.values[match.group(1)]), text)
 
-    def start_launcher(self):
+    def start_launcher(self, say):
+        port = self.values["NODEPOOL_WEB_PORT"]
         self.launcher = Process([BIN / "nodepool", "standalone", "-c", self.config, *self.options], self.log)
         self.started.append(self.launcher)
+        self.wait(lambda: is_listening(port), "the web server answers", 60)
+        say(f"the page: http://{LOOPBACK}:{port}/")
 
     def stop(self):
         for service in reversed(self.started):
             service.stop()
+
+    def typed(self) -> list[str]:
+        """The hints as a person types them."""
+        is_default = self.folder == ROOT / ".state"
+        tool = "./run nodepool" if is_default else f"build/release/bin/nodepool -c {self.config}"
+        identity = "" if is_default else f" -i {self.key}"
+        return [hint.format(tool=tool, identity=identity) for hint in self.hints]
 
     def tool(self, *words) -> list[str]:
         return [str(BIN / "nodepool"), "-c", str(self.config), *words]

@@ -27,7 +27,7 @@ class RealMachines(Installation):
     labels = (LABEL,)
     fullness = f"real machines of label {LABEL}"
     seconds = 1200  # without KVM, on a busy computer
-    hint = "  ./run job 'uname -a'\n"
+    hints = ("{tool} request debian --wait", "{tool} exec{identity} debian -- uname -a", "{tool} list", "./run job 'uname -a'")
 
     def __init__(self, folder: pathlib.Path, host: LibvirtHost):
         super().__init__(folder)
@@ -37,7 +37,7 @@ class RealMachines(Installation):
         self.begin_anew()
         say(f"starting libvirtd in {self.host.folder}" if self.host.kind == "private" else f"using {self.host.uri}")
         self.host.start()
-        self.start_builder()
+        self.start_builder(say)
         say(f"building the image {IMAGE} with diskimage-builder: two minutes, or seconds if it is in {cache_folder()}")
         kernel = self.wait(self.built_kernel, f"the image {IMAGE} is built", BUILD_SECONDS)
         accelerator = choose(try_kvm(kernel, self.state))
@@ -47,17 +47,17 @@ class RealMachines(Installation):
         # The launcher follows the file.
         self.config.write_text(self.example_text())
 
-    def start_builder(self):
+    def start_builder(self, say):
         """Starts everything but labels and providers."""
         (self.state / "tmp").mkdir()
         self.values |= {
             "NODEPOOL_CACHE": cache_folder() / "images", "NODEPOOL_TOOLS": ROOT / "tools", "NODEPOOL_PROVIDER": self.host.name,
             "NODEPOOL_LIBVIRT": self.host.uri, "NODEPOOL_POOL_DIR": self.host.pool,
             "NODEPOOL_FILTER": self.host.security_filter, "NODEPOOL_NETWORK": self.host.network(free_subnet(_routes(), self.host.name)),
-            "NODEPOOL_KEY": self.folder / "key",
+            "NODEPOOL_KEY": self.key,
             "NODEPOOL_WARM_START": self.host.can_start_warm, "NODEPOOL_ACCELERATOR": "auto", "NODEPOOL_MIN_READY": 0}
         self.config.write_text(self.example_text().partition(SECOND_PART)[0] + "\n")
-        self.start_launcher()
+        self.start_launcher(say)
 
     def built_kernel(self) -> pathlib.Path | None:
         """The kernel that the element leaves beside the image. RuntimeError: the build has failed."""

@@ -3,19 +3,14 @@ import time
 
 from quickstart.installation import Installation
 from quickstart.job import requested
-from services import ROOT
 
 
 def stay(installation: Installation):
-    installation.start(lambda text: print(f"{text[0].upper()}{text[1:]} ...", flush=True))
+    installation.start(lambda text: print(f"{text[0].upper()}{text[1:]}", flush=True))
     installation.wait_until_full()
     installation.show_nodes()
-    is_default = installation.folder == ROOT / ".state"
-    tool = "./run nodepool" if is_default else f"build/release/bin/nodepool -c {installation.config}"
-    print(f"\nThe launcher runs until Ctrl-C; its log is {installation.log}\n"
-          "In another terminal:\n\n"
-          f"  {tool} request {' '.join(installation.labels)} --wait\n"
-          f"  {tool} list\n{installation.hint}", flush=True)
+    print(f"\nThe launcher runs until Ctrl-C; its log is {installation.log}\nIn another terminal:\n")
+    print("".join(f"  {command}\n" for command in installation.typed()), flush=True)
     while installation.launcher.is_running():
         time.sleep(0.5)
     raise RuntimeError(f"The launcher {installation.launcher.how_it_ended()}; see {installation.log}")

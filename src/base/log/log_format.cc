@@ -34,6 +34,11 @@ std::string LocalTime(LogTime time, const std::string& format) {
 
 int NumberOf(Level level) { return (static_cast<int>(level) + 1) * 10; }
 
+std::string_view SeverityOf(Level level) {
+  if (level == Level::kWarning) return "warning: ";
+  return level < Level::kWarning ? "" : "error: ";
+}
+
 // UTF-8 or not, the result has to be valid JSON.
 std::string Printable(std::string_view text) {
   return IsValidUtf8(text) ? std::string(text) : Excerpt(text, text.size() * 4);
@@ -141,6 +146,13 @@ void LineFormat::ParseField(std::string_view& rest, std::string& fault) {
   pieces_.push_back(std::move(piece));
 }
 
+LineFormat LineFormat::ForPeople() {
+  LineFormat format{Empty{}};
+  format.pieces_ = {{Field::kSeverity, ""}, {Field::kMessage, ""}};
+  format.is_multi_line_ = false;
+  return format;
+}
+
 LineFormat LineFormat::Json() {
   LineFormat format{Empty{}};
   format.is_json_ = true;
@@ -163,6 +175,8 @@ std::string LineFormat::Value(const Piece& piece, const Record& record, LogTime 
       return std::string(ToString(record.level));
     case Field::kLevelNumber:
       return std::to_string(NumberOf(record.level));
+    case Field::kSeverity:
+      return std::string(SeverityOf(record.level));
     case Field::kName:
       return record.logger;
     case Field::kMessage:

@@ -24,6 +24,8 @@ class LineFormat {
   // `date_format` is strftime's; empty: "2026-03-01 12:34:56,789". With `is_multi_line`
   // every line of a record gets the whole prefix. Error(kInvalid): a field is unknown.
   static Expected<LineFormat> Parse(std::string_view format, std::string date_format, bool is_multi_line);
+  // For a terminal: the message alone; of warnings and errors it begins with that word, as in "error: …".
+  static LineFormat ForPeople();
   // One JSON object per record: time, level, logger, event, request, node, message.
   static LineFormat Json();
 
@@ -36,6 +38,7 @@ class LineFormat {
     kTime,
     kLevel,
     kLevelNumber,
+    kSeverity,
     kName,
     kMessage,
     kCreated,

@@ -29,6 +29,13 @@ TEST(LineFormatTest, FieldsAsPythonHasThem) {
   EXPECT_EQ(Formatted("[%(module)s:%(lineno)d]", record), "[:]");
 }
 
+TEST(LineFormatTest, ForPeopleThereIsTheMessageAndHowBadItIs) {
+  LineFormat format = LineFormat::ForPeople();
+  EXPECT_EQ(format.Format({Level::kInfo, "x", {}, "all is good"}, kTime), "all is good");
+  EXPECT_EQ(format.Format({Level::kWarning, "x", {}, "no cloud"}, kTime), "warning: no cloud");
+  EXPECT_EQ(format.Format({Level::kError, "x", {}, "line 1\nline 2"}, kTime), "error: line 1\nline 2");
+}
+
 TEST(LineFormatTest, FaultsAreReported) {
   Record record{Level::kInfo, "x", {}, "text"};
   EXPECT_EQ(Formatted("%(nonsense)s", record), "\"nonsense\" is not a field of a log line");

@@ -22,6 +22,7 @@ constexpr Duration kLongestWait = 365 * std::chrono::hours(24);
 
 void AddLoginOptions(CLI::App& command, LoginOptions& login) {
   command.add_option("-i,--identity", login.identity, "log in with this private key")
+      ->envname("NODEPOOL_IDENTITY")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
   command.add_flag("--any-host-key", login.accepts_any_key,

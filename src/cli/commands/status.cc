@@ -5,6 +5,9 @@
 #include "cli/commands/commands.h"
 #include "cli/launcher_query.h"
 #include "cli/listing_arguments.h"
+#include "daemon/ask_launcher.h"
+#include "daemon/host_name.h"
+#include "daemon/web_address.h"
 #include "driver/loading/configured.h"
 #include "listing/status_screen.h"
 
@@ -23,14 +26,21 @@ Task<listing::Reasons> AskWhy(Context& context, const Tree& tree) {
   co_return reasons;
 }
 
+listing::PageOf PagesOf(const Context& context) {
+  return [web = context.config->common.webapp, own = daemon::Hostname()](const Component& launcher) {
+    return daemon::WebAddress(web, launcher.web.value_or(daemon::ConfiguredServer(web)), launcher.hostname,
+                              own);
+  };
+}
+
 Task<Listings> Make(Context& context, const Tree& tree, Output output) {
   listing::Reasons why = co_await AskWhy(context, tree);
   listing::Configured configured = driver::ConfiguredBy(*context.config);
   listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),   tree.requests(),
                                  tree.images(), tree.pauses(),           std::move(why), context.loop.Now()};
   bool is_table = output == Output::kTable;
-  co_return listing::StatusParts(records,
-                                 is_table ? listing::WaitingRows::kByReason : listing::WaitingRows::kEach);
+  co_return listing::StatusParts(
+      records, is_table ? listing::WaitingRows::kByReason : listing::WaitingRows::kEach, PagesOf(context));
 }
 
 std::string Screen(const Listings& parts, const Page& page) {

@@ -108,10 +108,17 @@ TEST_F(StatusTest, AllIsWell) {
 TEST_F(StatusTest, AsJson) {
   EXPECT_THAT(ShownAsJson(StatusListing(Output::kJson)),
               StartsWith(R"({"problems":[],"daemons":[{"kind":"builder","hostname":"nb01",)"
-                         R"("state":"running","version":"0.1.0"},)"));
+                         R"("state":"running","version":"0.1.0","page":null},)"));
   EXPECT_THAT(out_.str(),
               HasSubstr(R"("pools":[{"provider":"cloud","pool":"main","state":"up","ready":1,)"
                         R"("building":0,"in_use":0,"held":0,"ending":0}],"requests":[],"images":[]})"));
+}
+
+TEST_F(StatusTest, LaunchersHaveAPageButThoseOfPython) {
+  Put("/nodepool/components/launcher/np020000000000",
+      R"({"hostname": "np02", "state": "running", "version": "0.1.0", "locks_slots": true})");
+  EXPECT_THAT(Status(), HasSubstr("launcher  np01  running  0.1.0\n"
+                                  "launcher  np02  running  0.1.0    http://np02:8005/\n"));
 }
 
 TEST_F(StatusTest, AProviderThatCannotBeUsedComesFirst) {

@@ -17,6 +17,7 @@
 #include "cli/remote/shell_words.h"
 #include "cli/session_claim.h"
 #include "cli/wait_line.h"
+#include "driver/simulated_address.h"
 
 namespace nodepool::cli {
 namespace {
@@ -26,11 +27,19 @@ namespace fs = std::filesystem;
 // What ssh, scp and rsync return when the connection failed.
 constexpr int kConnectionFailed = 255;
 
-std::vector<SshNode> SshNodesOf(const NodeClaim& claim, const LoginOptions& login) {
+std::vector<SshNode> SshNodesOf(const NodeClaim& claim, const ExecOptions& options) {
+  const LoginOptions& login = options.login;
+  bool logs_in = !options.runs_here || options.sync || !options.fetch.empty();
   std::vector<SshNode> nodes;
   for (const auto& [id, record] : claim.nodes()) {
     Expected<SshNode> node = SshNodeOf(id, record);
     if (!node) throw node.error();
+    if (logs_in && driver::IsSimulated(node->address)) {
+      throw Error(Verdict::kInvalid,
+                  fmt::format("Node {} cannot be logged in to: its machine is simulated, it exists only in "
+                              "the launcher's memory (driver: fake)",
+                              node->id));
+    }
     if (node->host_keys.empty() && !login.accepts_any_key) {
       throw Error(
           Verdict::kInvalid,
@@ -205,7 +214,7 @@ Task<> WatchClaim(Console& console, NodeClaim& claim, Event& ended) {
 // Runs the command for as long as the nodes are ours.
 Task<> UseNodes(Console& console, const ExecOptions& options, NodeClaim& claim, std::optional<int>& status) {
   co_await ObtainShowingWhy(console, claim);
-  Execution execution(console, options, SshNodesOf(claim, options.login));
+  Execution execution(console, options, SshNodesOf(claim, options));
   Event ended;
   std::optional<Outcome<>> outcome;
   TaskGroup tasks(console.loop, console.logger);

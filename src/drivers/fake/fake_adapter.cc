@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "driver/cloud/metadata.h"
+#include "driver/simulated_address.h"
 
 namespace nodepool::drivers {
 
@@ -31,14 +32,14 @@ QuotaInformation SizeOf(const FakeFlavor& flavor) {
 
 // The server's addresses depend on its network (drivers.md 10.1).
 void SetAddresses(const FakeLabel& label, Instance& instance) {
-  instance.public_ipv4 = "fake";
+  instance.public_ipv4 = driver::kSimulatedAddress;
   instance.public_ipv6 = "";
-  instance.private_ipv4 = "fake";
-  instance.interface_ip = "fake";
+  instance.private_ipv4 = driver::kSimulatedAddress;
+  instance.interface_ip = driver::kSimulatedAddress;
   instance.host_id = "fake";
   if (HasNetwork(label, "fake-ipv6-network-name")) {
-    instance.public_ipv6 = "fake_v6";
-    instance.interface_ip = "fake_v6";
+    instance.public_ipv6 = driver::kSimulatedIpv6;
+    instance.interface_ip = driver::kSimulatedIpv6;
     instance.host_id = "fake_host_id";
   } else if (HasNetwork(label, "no-auto-ip-network-name")) {
     instance.public_ipv4 = "";

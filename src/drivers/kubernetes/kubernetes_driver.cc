@@ -1,5 +1,7 @@
 #include "drivers/kubernetes/kubernetes_driver.h"
 
+#include <fmt/format.h>
+
 #include "base/version.h"
 #include "drivers/kubernetes/config/kubernetes_schema.h"
 #include "drivers/kubernetes/kubernetes_adapter.h"
@@ -29,7 +31,14 @@ const config::Schema& KubernetesDriver::ProviderSchema() const { return kubernet
 
 std::shared_ptr<const driver::ProviderConfig> KubernetesDriver::LoadProviderConfig(
     const config::ProviderSection& section, config::Config& config) {
-  return kubernetes::LoadKubernetesConfig(kind_, section, config);
+  auto loaded = kubernetes::LoadKubernetesConfig(kind_, section, config);
+  try {
+    kubernetes::ReadConnection(places_, loaded->context);
+  } catch (const Error& lack) {
+    std::string message = fmt::format("provider {}: {}", section.name, lack.message());
+    config.warnings.push_back(config::ErrorAt(section.source.position(), message).In(config.path).message());
+  }
+  return loaded;
 }
 
 std::unique_ptr<driver::cloud::Adapter> KubernetesDriver::CreateAdapter(

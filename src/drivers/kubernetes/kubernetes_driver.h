@@ -7,7 +7,8 @@
 namespace nodepool::drivers {
 
 // The drivers `kubernetes`, `openshift` and `openshiftpods`: one library, which differs in where it makes the
-// nodes' pods. Kubeconfig files are read by the provider, not with the configuration: they may change.
+// nodes' pods. Kubeconfig files are read by the provider, which follows their changes; with the configuration
+// they are only tried, so that a warning says that a cluster cannot be found.
 class KubernetesDriver : public driver::cloud::CloudDriver {
  public:
   explicit KubernetesDriver(kubernetes::Kind kind, kubernetes::Places places = {});
