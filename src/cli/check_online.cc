@@ -32,7 +32,7 @@ Task<bool> CheckZooKeeper(Context& context, std::string servers, Task<> connect)
   co_return connected.has_value();
 }
 
-Task<Faults> AskProvider(Context& context, ProviderName name) {
+Task<Faults> CheckProvider(Context& context, ProviderName name) {
   std::unique_ptr<driver::Provider> provider = context.make_provider(name);
   SteadyTime deadline = context.loop.SteadyNow() + kProviderLimit;
   auto stop = [&provider] { return provider->Stop(); };
@@ -42,7 +42,7 @@ Task<Faults> AskProvider(Context& context, ProviderName name) {
 }
 
 Task<> CheckProvider(Context& context, ProviderName name, bool& is_good) {
-  Outcome<Faults> faults = co_await Attempt(AskProvider(context, name));
+  Outcome<Faults> faults = co_await Attempt(CheckProvider(context, name));
   is_good = faults && faults->empty();
   if (!faults) {
     ValidatorLogger().Error("Provider {} cannot be used: {}", name, faults.error().message());

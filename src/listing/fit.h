@@ -28,6 +28,7 @@ std::vector<std::optional<std::size_t>> FitColumns(const std::vector<Extent>& co
 struct FittedTable {
   std::string text;
   std::vector<std::string> left_out;  // titles of omitted columns that have texts
+  bool is_whole = true;               // nothing was cut or omitted
 };
 
 // The listing as a table of at most `width` terminal columns.

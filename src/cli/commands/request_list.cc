@@ -22,7 +22,11 @@ using listing::Listing;
 std::vector<Column> DetailColumns() {
   std::vector<Column> columns = listing::RequestColumns();
   columns.insert(columns.end(),
-                 {{.key = "age", .title = "Age", .kind = listing::Kind::kTime, .fit = {Importance::kHigh}},
+                 {{.key = "age",
+                   .title = "Age",
+                   .kind = listing::Kind::kTime,
+                   .fit = {Importance::kHigh},
+                   .since = "since"},
                   {.key = "tenant_name", .title = "Tenant", .fit = {Importance::kMedium, 12}},
                   {.key = "waits", .title = "Waits For", .fit = listing::kSentence},
                   {.key = "decline_reasons", .title = "Declined Because", .fit = listing::kSentence}});
@@ -61,8 +65,8 @@ void AddRows(Listing& listing, const Listing& more) {
   }
 }
 
-Task<ListingCommand::Listings> Make(Context& context, const Tree& tree, RequestColumns columns,
-                                    Output output) {
+Task<ListingCommand::Listings> MakeRequests(Context& context, const Tree& tree, RequestColumns columns,
+                                            Output output) {
   ListingCommand::Listings listings;
   if (columns == RequestColumns::kBrief) {
     listings.push_back(listing::ListRequests(tree.requests().all()));
@@ -81,18 +85,17 @@ ListingCommand RequestListing(RequestColumns columns, Output output) {
   return {.needs = {.requests = true},
           .columns = columns == RequestColumns::kBrief ? listing::RequestColumns() : DetailColumns(),
           .make = [columns, output](Context& context, const Tree& tree) {
-            return Make(context, tree, columns, output);
+            return MakeRequests(context, tree, columns, output);
           }};
 }
 
 void RegisterRequestList(CLI::App& app, Invocation& invocation) {
-  auto is_detailed = std::make_shared<bool>(false);
-  auto make = [is_detailed](Output output) {
-    return RequestListing(*is_detailed ? RequestColumns::kDetail : RequestColumns::kBrief, output);
-  };
-  AddListing(app, invocation, "request-list", "list node requests", make)
-      ->add_flag("--detail", *is_detailed,
-                 "also say why requests wait, and why they have failed in the last hour; asks the launchers");
+  AddDetailedListing(
+      app, invocation, "request-list", "list node requests",
+      "also say why requests wait, and why they have failed in the last hour; asks the launchers",
+      [](Output output, bool is_detailed) {
+        return RequestListing(is_detailed ? RequestColumns::kDetail : RequestColumns::kBrief, output);
+      });
 }
 
 }  // namespace nodepool::cli

@@ -24,7 +24,7 @@ Task<listing::Reasons> AskWhy(Context& context, const Tree& tree) {
   co_return reasons;
 }
 
-Task<Listings> Make(Context& context, const Tree& tree, Output output) {
+Task<Listings> MakeStatus(Context& context, const Tree& tree, Output output) {
   listing::Reasons why = co_await AskWhy(context, tree);
   listing::Configured configured = ConfiguredBy(*context.config);
   listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),   tree.requests(),
@@ -42,7 +42,7 @@ std::string Screen(const Listings& parts, const Page& page) {
 
 ListingCommand StatusListing(Output output) {
   return {.needs = {.nodes = true, .requests = true, .images = true, .components = true, .pauses = true},
-          .make = [output](Context& context, const Tree& tree) { return Make(context, tree, output); },
+          .make = [output](Context& context, const Tree& tree) { return MakeStatus(context, tree, output); },
           .layout = &Screen};
 }
 

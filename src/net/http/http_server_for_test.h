@@ -44,7 +44,7 @@ class HttpServerTest : public ::testing::Test {
     boost::asio::ip::tcp::socket socket(loop_.context());
     HangUpLater fail(loop_, socket, std::chrono::seconds(10));
     boost::asio::ip::tcp::endpoint server(boost::asio::ip::address_v4::loopback(),
-                                   static_cast<std::uint16_t>(server_->port()));
+                                          static_cast<std::uint16_t>(server_->port()));
     co_await socket.async_connect(server, boost::asio::use_awaitable);
     boost::system::error_code error;
     auto token = boost::asio::redirect_error(boost::asio::use_awaitable, error);

@@ -131,7 +131,7 @@ std::string KeyOf(const Request& request, const Query& query) {
 
 template <class T>
 Task<Response> AnswerResource(const Launcher& launcher, std::shared_ptr<RecentAnswers> recent,
-                      std::shared_ptr<const Resource<T>> resource, Request request) {
+                              std::shared_ptr<const Resource<T>> resource, Request request) {
   Expected<Query> query = ReadQuery(request, resource->fields.type().fields);
   if (!query) co_return ErrorResponse(request, 400, query.error().message());
   if (!resource->is_known_without_zookeeper && !launcher.records().is_complete())

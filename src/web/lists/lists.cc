@@ -38,7 +38,7 @@ Task<> AppendTable(std::string& body, const Records& records, const List& list, 
 }
 
 Task<Response> AnswerList(const launcher::Launcher& launcher, std::shared_ptr<RecentAnswers> recent,
-                      std::shared_ptr<const List> list, Request request) {
+                          std::shared_ptr<const List> list, Request request) {
   if (!launcher.records().is_complete()) {
     co_return ErrorResponse(request, 503, launcher::Records::kNotComplete);
   }

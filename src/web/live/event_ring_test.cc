@@ -49,7 +49,8 @@ TEST(EventRing, WhatIsKeptIsBounded) {  // PAGE-4
   EXPECT_EQ(EventsFrom(by_size, 3, kAll), "lost");
   EXPECT_NE(EventsFrom(by_size, 4, kAll), "lost");
   by_size.Append(Topic::kNodes, std::string(4000, '1'), At(6));
-  EXPECT_EQ(EventsFrom(by_size, 6, kAll).size(), 4000 + std::string("id: e-6\nevent: nodes\ndata: \n\n").size());
+  EXPECT_EQ(EventsFrom(by_size, 6, kAll).size(),
+            4000 + std::string("id: e-6\nevent: nodes\ndata: \n\n").size());
 }
 
 TEST(EventRing, ALongAbsenceIsReadInParts) {
