@@ -39,7 +39,7 @@ Task<> WaitAndSay(Event& event, Steps& steps, std::string step) {
 Task<int> Seven() { co_return 7; }
 
 template <class Exception>
-Task<int> Throw(Exception exception) {
+Task<int> ThrowAs(Exception exception) {
   throw exception;
   co_return 0;
 }
@@ -75,7 +75,7 @@ TEST_F(CleanupTest, AnAttemptReturnsTheResult) {
 }
 
 TEST_F(CleanupTest, AnAttemptSaysWhyItFailed) {
-  Outcome<int> outcome = RunToEnd(loop, Attempt(Throw(CloudError())));
+  Outcome<int> outcome = RunToEnd(loop, Attempt(ThrowAs(CloudError())));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().verdict(), Verdict::kQuota);
   EXPECT_EQ(outcome.error().message(), "full");
@@ -107,13 +107,13 @@ TEST_F(CleanupTest, CleanupFollowsTheWorkAndKeepsItsResult) {
 
 TEST_F(CleanupTest, CleanupFollowsAFailureAndKeepsItsType) {
   auto cleanup = [&] { return Say(steps, "clean"); };
-  EXPECT_THROW(RunToEnd(loop, WithCleanup(Throw(CloudError()), cleanup)), CloudError);
+  EXPECT_THROW(RunToEnd(loop, WithCleanup(ThrowAs(CloudError()), cleanup)), CloudError);
   EXPECT_THAT(steps, ElementsAre("clean"));
 }
 
 TEST_F(CleanupTest, TheFailureOfTheWorkCountsMoreThanThatOfTheCleanup) {
   auto fail = []() -> Task<> { throw Error(Verdict::kInvalid, "cleaning failed"); };
-  EXPECT_THROW(RunToEnd(loop, WithCleanup(Throw(CloudError()), fail)), CloudError);
+  EXPECT_THROW(RunToEnd(loop, WithCleanup(ThrowAs(CloudError()), fail)), CloudError);
   try {
     RunToEnd(loop, WithCleanup(Seven(), fail));
     FAIL() << "the error of the clean-up is lost";
@@ -170,7 +170,7 @@ TEST_F(CleanupTest, OnFailureRunsOnlyAfterAFailure) {
   auto cleanup = [&](const Failure& failure) { return Say(steps, failure.message()); };
   EXPECT_EQ(RunToEnd(loop, OnFailure(Seven(), cleanup)), 7);
   EXPECT_THAT(steps, ElementsAre());
-  EXPECT_THROW(RunToEnd(loop, OnFailure(Throw(CloudError()), cleanup)), CloudError);
+  EXPECT_THROW(RunToEnd(loop, OnFailure(ThrowAs(CloudError()), cleanup)), CloudError);
   EXPECT_THAT(steps, ElementsAre("full"));
 }
 
@@ -192,7 +192,7 @@ TEST_F(CleanupTest, ABracketReleasesWhatItAcquired) {
   auto release = [&](int& seven) { return Say(steps, "release " + std::to_string(seven)); };
   EXPECT_EQ(RunToEnd(loop, Bracket(Seven(), use, release)), "7");
   EXPECT_THAT(steps, ElementsAre("release 7"));
-  EXPECT_THROW(RunToEnd(loop, Bracket(Throw(CloudError()), use, release)), CloudError);
+  EXPECT_THROW(RunToEnd(loop, Bracket(ThrowAs(CloudError()), use, release)), CloudError);
   EXPECT_THAT(steps, ElementsAre("release 7")) << "nothing was acquired";
 }
 

@@ -8,7 +8,7 @@
 namespace nodepool {
 
 // The candidate nearest in spelling to `word`, or none when all are too far to be a plausible typo
-// (more than a third of the word's letters differ).
+// (more than a third of the word's letters differ; two that are swapped count as one).
 std::optional<std::string> NearestSpelling(std::string_view word, const std::vector<std::string>& candidates);
 
 // `text` split at each `separator`; an empty text gives no part.

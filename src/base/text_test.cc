@@ -9,6 +9,8 @@ TEST(TextTest, NearestSpellingFindsTyposOnly) {
   std::vector<std::string> keys = {"min-ready", "max-ready-age", "name"};
   EXPECT_EQ(NearestSpelling("min-redy", keys), "min-ready");
   EXPECT_EQ(NearestSpelling("min_ready", keys), "min-ready");
+  EXPECT_EQ(NearestSpelling("naem", keys), "name") << "two letters that are swapped count as one";
+  EXPECT_EQ(NearestSpelling("anem", keys), std::nullopt);
   EXPECT_EQ(NearestSpelling("zookeeper", keys), std::nullopt);
   EXPECT_EQ(NearestSpelling(std::string(100'000, 'a'), keys), std::nullopt);
 }

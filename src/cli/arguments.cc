@@ -8,9 +8,11 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/help.h"
 #include "cli/durations.h"
 #include "daemon/abbreviations.h"
 #include "daemon/help_format.h"
+#include "daemon/parse_arguments.h"
 
 namespace nodepool::cli {
 namespace {
@@ -21,7 +23,7 @@ constexpr const char* kExamples = R"(Examples:
   nodepool list --state ready --watch
   nodepool request LABEL --wait
 
-The options above may also be behind the command. nodepool COMMAND --help says
+The options above may also be behind the command. nodepool help COMMAND says
 what a command takes.)";
 constexpr const char* kCommandFooter = "nodepool --help shows the options that every command takes.";
 constexpr const char* kServerWait = "--wait-for-server";
@@ -71,9 +73,6 @@ void Declare(CLI::App& app, Invocation& invocation) {
   app.footer(kCommandFooter);
   app.fallthrough();
   app.require_subcommand(0, 1);
-  app.failure_message([](const CLI::App* command, const CLI::Error& error) {
-    return fmt::format("{}{}: error: {}\n", command->help(), command->get_name(), error.what());
-  });
   DeclareOptions(app, invocation);
   DeclareCommands(app, invocation);
   app.footer(kExamples);
@@ -109,8 +108,8 @@ std::vector<std::string> TakeWordsToRun(const CLI::App& app, std::vector<std::st
 
 std::string SuggestCommand(const CLI::App& app, const std::string& word) {
   std::optional<std::string> nearest = NearestSpelling(word, CommandNames(app));
-  return fmt::format("{}: there is no command {}; {}{} --help lists them\n", kName, Excerpt(word),
-                     nearest ? fmt::format("did you mean {}? ", *nearest) : "", kName);
+  return fmt::format("there is no command {}{}", Excerpt(word),
+                     nearest ? fmt::format("; did you mean {}?", *nearest) : "");
 }
 
 }  // namespace
@@ -134,22 +133,33 @@ std::size_t PlaceOfCommand(std::vector<std::string> arguments) {
   return daemon::PlaceOfCommand(app, arguments);
 }
 
+std::vector<std::string> WithoutHelpCommand(std::vector<std::string> arguments) {
+  std::size_t place = PlaceOfCommand(arguments);
+  if (place == arguments.size() || arguments[place] != kHelpCommand) return arguments;
+  arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(place));
+  arguments.emplace_back("--help");
+  return arguments;
+}
+
 std::variant<Invocation, int> ParseArguments(std::vector<std::string> arguments, std::ostream& out,
                                              std::ostream& err) {
   CLI::App app(kDescription, kName);
   Invocation invocation;
   Declare(app, invocation);
+  arguments = WithoutHelpCommand(std::move(arguments));
   invocation.words_to_run = TakeWordsToRun(app, arguments);
   daemon::ExpandAbbreviations(app, arguments);
   if (std::optional<std::string> word = UnknownCommand(app, arguments)) {
-    err << SuggestCommand(app, *word);
-    return 2;
+    err << daemon::UsageErrorIn(app, arguments, SuggestCommand(app, *word)).what() << '\n';
+    return daemon::kUsageError;
   }
-  std::ranges::reverse(arguments);  // in the order that CLI11 expects
   try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error, out, err) == 0 ? 0 : 2;
+    daemon::ParseArguments(app, std::move(arguments));
+  } catch (const daemon::UsageError& error) {
+    err << error.what() << '\n';
+    return daemon::kUsageError;
+  } catch (const CLI::Success& wanted) {
+    return app.exit(wanted, out, err);
   }
   if (app.get_subcommands().empty()) {
     out << app.help();

@@ -21,6 +21,9 @@ std::variant<Invocation, int> ParseArguments(std::vector<std::string> arguments,
 // The index of the command among the arguments; their number if there is none.
 std::size_t PlaceOfCommand(std::vector<std::string> arguments);
 
+// `help COMMAND` as `COMMAND --help`, and `help` as `--help`; other arguments as they are.
+std::vector<std::string> WithoutHelpCommand(std::vector<std::string> arguments);
+
 // Calls `describe` with the declared command line, with all commands.
 void DescribeTool(const std::function<void(const CLI::App&)>& describe);
 

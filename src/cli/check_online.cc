@@ -34,7 +34,7 @@ Task<bool> CheckZooKeeper(Context& context, std::string servers, Task<> connect)
   co_return connected.has_value();
 }
 
-Task<Faults> AskProvider(Loop& loop, const MakeProvider& make, ProviderName name) {
+Task<Faults> CheckProvider(Loop& loop, const MakeProvider& make, ProviderName name) {
   std::unique_ptr<driver::Provider> provider = make(name);
   SteadyTime deadline = loop.SteadyNow() + kProviderLimit;
   auto stop = [&provider] { return provider->Stop(); };
@@ -44,7 +44,7 @@ Task<Faults> AskProvider(Loop& loop, const MakeProvider& make, ProviderName name
 }
 
 Task<> CheckProvider(Loop& loop, const MakeProvider& make, ProviderName name, bool& is_good) {
-  Outcome<Faults> faults = co_await Attempt(AskProvider(loop, make, name));
+  Outcome<Faults> faults = co_await Attempt(CheckProvider(loop, make, name));
   is_good = faults && faults->empty();
   if (!faults) {
     ValidatorLogger().Error("Provider {} cannot be used: {}", name, faults.error().message());

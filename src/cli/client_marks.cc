@@ -43,6 +43,12 @@ bool IsMarkedBy(const Node& node, const std::string& user) {
   return IsMarked(node) && NamesUser(node.user_data.value(), user);
 }
 
+RequestId RequestIn(const Node& node) {
+  const json::value data = node.user_data.value();
+  const json::value* id = Find(data, "nodepool_request");
+  return RequestId(id != nullptr && id->is_string() ? std::string(id->as_string()) : "");
+}
+
 void AskForRelease(Node& node) {
   json::value data = node.user_data.value();
   data.as_object()["release"] = true;

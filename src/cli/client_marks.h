@@ -17,6 +17,8 @@ bool IsMarkedBy(const NodeRequest& request, const std::string& user);
 void MarkNode(Node& node, const RequestId& request, const std::string& user);
 bool IsMarked(const Node& node);
 bool IsMarkedBy(const Node& node, const std::string& user);
+// The request that a marked node is for.
+RequestId RequestIn(const Node& node);
 
 // How `release` asks the holder, another process, to give the node back. Written without the node's lock,
 // which the holder has; only our own mark is changed. Requires a marked node.

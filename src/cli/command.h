@@ -23,7 +23,7 @@ struct LauncherAddress {
 };
 
 // What a command works with that reads records. Commands are coroutines that return the exit status: 0 if
-// they completed, also if they only report that something was not found (D-66); unexpected faults are thrown.
+// they did what was asked, else 1, after the reason as an error (D-66); unexpected faults are thrown.
 // An interruption (Ctrl-C) cancels the command's task.
 struct Context : Console {
   store::Store& store;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <set>
 
 #include "base/text.h"
 #include "cli/arguments.h"
@@ -20,6 +21,20 @@ constexpr std::size_t kWidth = 80;
 void ExpectNarrow(const CLI::App& app) {
   for (const std::string& line : Split(app.help(), '\n'))
     EXPECT_LE(line.size(), kWidth) << app.get_name() << ": " << line;
+}
+
+// CLI11 from 2.4 on refuses a positional that has the name of an option of its command.
+void ExpectNamesOfTheirOwn(const CLI::App& app) {
+  std::set<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    std::vector<std::string> own = option->get_lnames();
+    own.insert(own.end(), option->get_snames().begin(), option->get_snames().end());
+    if (option->get_positional()) own.push_back(option->get_name(true));
+    for (const std::string& name : own) {
+      EXPECT_TRUE(names.insert(name).second) << app.get_name() << ": " << name;
+      EXPECT_EQ(name.find_first_of(" =:{\n"), name.npos) << app.get_name() << ": " << name;
+    }
+  }
 }
 
 std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
@@ -41,6 +56,13 @@ TEST(HelpTest, EveryLineFitsEightyColumns) {
   ExpectNarrow(*NodepooldApp(nodepoold));
 }
 
+TEST(HelpTest, NoPositionalHasTheNameOfAnOption) {
+  DescribeTool([](const CLI::App& app) {
+    ExpectNamesOfTheirOwn(app);
+    for (const CLI::App* command : CommandsOf(app)) ExpectNamesOfTheirOwn(*command);
+  });
+}
+
 TEST(HelpTest, CommandsAreGroupedAndThereAreExamples) {
   DescribeTool([](const CLI::App& app) {
     std::string help = app.help();
@@ -60,6 +82,8 @@ TEST(HelpTest, ValuesThatMayBeLeftOutAndDefaultsAreShown) {
   DescribeTool([](const CLI::App& app) {
     EXPECT_THAT(app.get_subcommand("list")->help(), HasSubstr("  --watch [SECONDS] "));
     EXPECT_THAT(app.get_subcommand("request")->help(), HasSubstr("(default: 200)"));
+    EXPECT_THAT(app.get_subcommand("image-upload")->help(),
+                HasSubstr("image-upload [OPTIONS] [PROVIDER] IMAGE\n"));
     EXPECT_THAT(app.help(), HasSubstr("(default:\n                          /etc/nodepool/nodepool.yaml)"));
   });
 }

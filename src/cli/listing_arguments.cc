@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <vector>
 
 #include "base/text.h"
@@ -85,6 +86,12 @@ View ListingArguments::ViewOf(const CLI::App& command, const ListingCommand& lis
   return view;
 }
 
+bool HasAll(const std::vector<listing::Column>& columns, const std::vector<std::string>& keys) {
+  return std::ranges::all_of(keys, [&](const std::string& key) {
+    return std::ranges::find(columns, key, &listing::Column::key) != columns.end();
+  });
+}
+
 }  // namespace
 
 CLI::App* AddListing(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& help,
@@ -95,6 +102,25 @@ CLI::App* AddListing(CLI::App& app, Invocation& invocation, const std::string& n
   command->callback([&invocation, command, arguments, make = std::move(make)] {
     ListingCommand listing = make(arguments->output());
     View view = arguments->ViewOf(*command, listing);
+    invocation.command = [listing, view](Context& context) { return ShowListing(context, listing, view); };
+  });
+  return command;
+}
+
+CLI::App* AddDetailedListing(CLI::App& app, Invocation& invocation, const std::string& name,
+                             const std::string& help, const std::string& detail_help,
+                             std::function<ListingCommand(Output, bool is_detailed)> make) {
+  auto arguments = std::make_shared<ListingArguments>();
+  auto is_detailed = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand(name, help);
+  arguments->AddTo(*command, make(Output::kTable, false));
+  command->add_flag("--detail", *is_detailed, detail_help);
+  command->callback([&invocation, command, arguments, is_detailed, make = std::move(make)] {
+    ListingCommand listing = make(arguments->output(), true);
+    View view = arguments->ViewOf(*command, listing);
+    view.is_detailed = *is_detailed;
+    ListingCommand brief = make(arguments->output(), false);
+    if (!*is_detailed && HasAll(brief.columns, view.columns)) listing = std::move(brief);
     invocation.command = [listing, view](Context& context) { return ShowListing(context, listing, view); };
   });
   return command;

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "cli/command.h"
+#include "cli/node_claim.h"
 
 namespace nodepool::cli {
 
-// sched::FaultOfLabels() of what is registered now.
-Task<std::string> FaultOfLabels(Context& context, std::vector<LabelName> labels);
+// sched::FaultOfLabels() of what is registered now, and the same of the provider.
+Task<std::string> FaultOfWish(Context& context, NodeWish wish);
 
 }  // namespace nodepool::cli

@@ -1,6 +1,7 @@
 #include "cli/page.h"
 
 #include "base/text.h"
+#include "listing/blocks.h"
 #include "listing/display_width.h"
 #include "listing/fit.h"
 
@@ -9,6 +10,8 @@ namespace {
 
 std::string FittedText(const listing::Listing& listing, const Page& page) {
   listing::FittedTable table = FitTable(listing, page.now, page.colors, *page.width);
+  bool are_blocks = page.is_detailed && !table.is_whole && !listing.rows.empty();
+  if (are_blocks) return ToBlocks(listing, page.now, page.colors, *page.width);
   if (table.left_out.empty()) return table.text;
   std::string note = "Left out: " + Join(table.left_out, ", ");
   return table.text + '\n' + listing::CutToWidth(note, *page.width);

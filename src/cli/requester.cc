@@ -83,7 +83,7 @@ Task<int> RequestOnly(Context& context, const RequestOptions& options) {
 }  // namespace
 
 Task<int> Request(Context& context, RequestOptions options) {
-  std::string fault = co_await FaultOfLabels(context, options.wish.labels);
+  std::string fault = co_await FaultOfWish(context, options.wish);
   if (!fault.empty() && options.wait) {
     context.logger.Error("{}", fault);
     co_return 1;

@@ -334,7 +334,10 @@ TEST_F(RequestTest, ReleaseWithoutNamesGivesBackWhatIsMine) {
   MarkNode(orphan, RequestId("200-0000000009"), "alice@here");
   NodeId left = AddNode(orphan);
 
-  EXPECT_EQ(time_.Run(Release(context_, {})), 0);
+  EXPECT_EQ(time_.Run(Release(context_, {})), 1);
+  EXPECT_EQ(log_.Count("3 requests match; --yes is missing to release them all"), 1);
+  EXPECT_TRUE(Exists("/nodepool/requests/200-0000000000"));
+  EXPECT_EQ(time_.Run(Release(context_, {}, true)), 0);
   EXPECT_FALSE(Exists("/nodepool/requests/200-0000000000"));
   EXPECT_FALSE(Exists("/nodepool/requests/200-0000000001"));
   EXPECT_TRUE(Exists("/nodepool/requests/200-0000000002")) << "of another user";
@@ -343,6 +346,31 @@ TEST_F(RequestTest, ReleaseWithoutNamesGivesBackWhatIsMine) {
   out_.str("");
   EXPECT_EQ(time_.Run(Release(context_, {})), 0);
   EXPECT_EQ(out_.str(), "Nothing of alice@here is there to release\n");
+}
+
+TEST_F(RequestTest, APersonSeesTheRequestsBeforeTheirRelease) {
+  context_.user = "alice@here";
+  context_.can_ask = true;
+  context_.read_line = []() -> Task<std::string> { co_return "n"; };
+  RequestOptions options = Waiting({"small", "large"});
+  options.wait = false;
+  time_.Run(Request(context_, options));
+  for (int i = 0; i < 2; ++i) {  // both of one request, whose record is gone
+    Node node = ReadyNode();
+    node.SetState(NodeState::kInUse, FromSeconds(1));
+    MarkNode(node, RequestId("200-0000000009"), "alice@here");
+    AddNode(node);
+  }
+  out_.str("");
+  EXPECT_EQ(time_.Run(Release(context_, {})), 1);
+  EXPECT_THAT(out_.str(), HasSubstr("| 200-0000000000 | requested | large,small |"));
+  EXPECT_THAT(out_.str(), HasSubstr("| 200-0000000009 | in-use    | small       | 0000000000,0000000001 |"));
+  EXPECT_THAT(out_.str(), HasSubstr("Really release these 2 requests? [N/y] "));
+  EXPECT_TRUE(Exists("/nodepool/requests/200-0000000000"));
+  EXPECT_EQ(time_.Run(Release(context_, {"200-0"})), 0) << "what is named is meant";
+  out_.str("");
+  EXPECT_EQ(time_.Run(Release(context_, {})), 0) << "one request is not asked about";
+  EXPECT_THAT(out_.str(), ::testing::Not(HasSubstr("[N/y]")));
 }
 
 TEST_F(RequestTest, NumbersToReleaseMayBeShort) {

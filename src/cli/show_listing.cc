@@ -1,10 +1,12 @@
 #include "cli/show_listing.h"
 
 #include <ostream>
+#include <set>
 
 #include "async/cleanup.h"
 #include "async/event.h"
 #include "cli/interruption.h"
+#include "cli/unknown_names.h"
 #include "listing/choose_columns.h"
 
 namespace nodepool::cli {
@@ -17,6 +19,7 @@ using Listings = ListingCommand::Listings;
 Page PageOf(const Context& context, const View& view, WallTime now) {
   Page page = PageOf(context, view.output);
   page.now = now;
+  page.is_detailed = view.is_detailed;
   bool is_colored = view.color == Color::kAlways || (view.color == Color::kAuto && context.wants_color);
   if (is_colored) page.colors = listing::Colors::kStates;
   if (view.is_wide || !view.columns.empty()) page.width.reset();
@@ -34,9 +37,13 @@ bool IsReadByScripts(const Context& context, const View& view) {
   return view.output == Output::kTable && !view.is_wide && !context.terminal_width();
 }
 
-Task<Listings> Make(Context& context, const ListingCommand& command, const View& view, const Tree& tree) {
+// `warned` are the warnings so far, none of which is repeated.
+Task<Listings> Make(Context& context, const ListingCommand& command, const View& view, const Tree& tree,
+                    std::set<std::string>& warned) {
   Listings listings = co_await command.make(context, tree);
   for (listing::Listing& listing : listings) {
+    for (std::string& unknown : UnknownWords(*context.config, listing, view.filter))
+      if (warned.insert(unknown).second) context.logger.Warning("{}", unknown);
     Keep(listing, view.filter);
     if (!view.columns.empty()) {
       KeepColumns(listing, view.columns);
@@ -62,6 +69,7 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
   std::vector<Subscription> registrations = tree.TellOfChanges(changed);
   Subscription session = WatchSession(context, changed);
   std::optional<std::string> shown;
+  std::set<std::string> warned;
   while (true) {
     SteadyTime next = context.loop.SteadyNow() + *view.watch;
     if (context.store.tree.client().state() == zk::SessionState::kClosed) {
@@ -69,7 +77,7 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
     }
     co_await tree.WaitSynced();
     changed.Reset();
-    Listings listings = co_await Make(context, command, view, tree);
+    Listings listings = co_await Make(context, command, view, tree, warned);
     std::string ageless = TextOf(context, command, listings, view, WallTime());
     if (shown != ageless) {
       if (context.is_terminal) context.out << kClearScreen;
@@ -85,7 +93,8 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
 Task<> ShowOnce(Context& context, const ListingCommand& command, const View& view, Tree& tree) {
   tree.Start();
   co_await tree.WaitSynced();
-  Listings listings = co_await Make(context, command, view, tree);
+  std::set<std::string> warned;
+  Listings listings = co_await Make(context, command, view, tree, warned);
   context.out << TextOf(context, command, listings, view, context.loop.Now()) << '\n';
 }
 

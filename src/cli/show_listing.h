@@ -62,7 +62,8 @@ struct View {
   Output output = Output::kTable;
   listing::RowFilter filter;
   Color color = Color::kAuto;
-  bool is_wide = false;  // all columns in full, also on a terminal
+  bool is_wide = false;      // all columns in full, also on a terminal
+  bool is_detailed = false;  // as Page::is_detailed
   // The keys of the columns to show, in this order; none: the default columns for the kind of output.
   std::vector<std::string> columns = {};
   // Show it again after changes in ZooKeeper, with at least this time between.

@@ -43,10 +43,14 @@ std::string NamesOf(const CLI::Option& option) {
 }
 
 // CLI11 writes type and checks as "TYPE:CHECK", choices as "{a,b}".
+std::string TypeOf(const CLI::Option& option) {
+  std::string type = option.get_type_name();
+  return type.substr(0, type.find(':'));
+}
+
 std::string ValueOf(const CLI::Option& option) {
   bool is_flag = option.get_expected_max() == 0;
-  std::string type = option.get_type_name();
-  type = type.substr(0, type.find(':'));
+  std::string type = TypeOf(option);
   if (is_flag || type.empty()) return "";
   return option.get_expected_min() == 0 ? " [" + type + "]" : " " + type;
 }
@@ -61,8 +65,14 @@ std::string HelpOf(const CLI::Option& option) {
 class Format : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
-    std::string name = is_positional ? option->get_name(true) : NamesOf(*option) + ValueOf(*option);
+    std::string name = is_positional ? NameOfPositional(*option) : NamesOf(*option) + ValueOf(*option);
     return Entry(name, HelpOf(*option));
+  }
+  std::string make_option_usage(const CLI::Option* positional) const override {
+    std::string name = NameOfPositional(*positional);
+    bool is_repeated = positional->get_expected_max() > 1 && name.find(' ') == std::string::npos;
+    if (is_repeated) name += "...";
+    return positional->get_required() ? name : "[" + name + "]";
   }
   std::string make_subcommand(const CLI::App* command) const override {
     return Entry(command->get_name(), command->get_description());
@@ -73,6 +83,11 @@ class Format : public CLI::Formatter {
 };
 
 }  // namespace
+
+std::string NameOfPositional(const CLI::Option& option) {
+  std::string type = TypeOf(option);
+  return type.empty() ? option.get_name(true) : type;
+}
 
 std::shared_ptr<CLI::FormatterBase> HelpFormat() {
   auto format = std::make_shared<Format>();

@@ -9,19 +9,12 @@
 
 #include "base/checked_output.h"
 #include "base/version.h"
-#include "daemon/abbreviations.h"
 #include "daemon/help_format.h"
 #include "daemon/home.h"
+#include "daemon/parse_arguments.h"
 
 namespace nodepool::daemon {
 namespace {
-
-constexpr int kUsageError = 2;
-
-int Complain(const CLI::App& app, const std::string& what) {
-  std::cerr << app.help() << app.get_name() << ": error: " << what << "\n";
-  return kUsageError;
-}
 
 int Print(const CLI::App& app, std::string_view text) {
   CheckedOutput output(std::cout);
@@ -67,15 +60,13 @@ std::shared_ptr<CLI::App> DaemonApp(const std::string& name, const std::string& 
 
 std::optional<int> ParseOptions(int argc, char** argv, CLI::App& app, Options& options) {
   bool has_background = !options.log_path.empty();
-  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  ExpandAbbreviations(app, arguments);
-  std::ranges::reverse(arguments);  // the order that CLI11 expects
   try {
-    app.parse(std::move(arguments));
+    ParseArguments(app, {argv + std::min(argc, 1), argv + argc});
   } catch (const CLI::CallForHelp&) {
     return Print(app, app.help());
-  } catch (const CLI::ParseError& error) {
-    return Complain(app, error.what());
+  } catch (const UsageError& error) {
+    std::cerr << error.what() << '\n';
+    return kUsageError;
   }
   if (options.is_version) return Print(app, fmt::format("Nodepool version: {}\n", Version()));
   options.is_foreground = options.is_foreground || options.is_debug || !has_background;

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 template <class ProgramOptions>
 std::optional<int> Parse(std::shared_ptr<CLI::App> (*make_app)(ProgramOptions&),
@@ -97,8 +98,18 @@ TEST(DaemonOptionsTest, UsageErrorsHaveStatusTwo) {
     BuilderOptions options;
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(Parse(BuilderApp, bad, options), 2) << ::testing::PrintToString(bad);
-    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("nodepool-builder: error: "));
+    std::string line = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(line, StartsWith("nodepool-builder: "));
+    EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
   }
+}
+
+TEST(DaemonOptionsTest, AMisspeltOptionIsNamedWithTheNearest) {
+  LauncherOptions options;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(Parse(LauncherApp, {"--versoin"}, options), 2);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "nodepool-launcher: there is no option --versoin; did you mean --version?\n");
 }
 
 }  // namespace

@@ -120,12 +120,12 @@ class Provider : public ProviderNotifications {
   virtual Task<> DeleteImage(std::string external_id);
 
   // --- For operators: what exists in the cloud ---------------------------------------
-  // May be called without Start(). Default, unless said otherwise: Error(kInvalid) "not supported".
+  // May be called without Start(). Default: there is nothing that the driver can list or check.
   virtual Task<std::vector<ListedMachine>> ListMachines();  // everybody's
   virtual Task<std::vector<ListedImage>> ListImages();      // those made by any Nodepool
   // What is wrong with the provider as it is now, a sentence each: what the configuration names and the cloud
   // does not have. Changes nothing there. An error: it cannot be used at all, for instance because its cloud
-  // refuses the login. Default: nothing is checked.
+  // refuses the login.
   virtual Task<std::vector<std::string>> FindFaults();
 
   // Called once a minute: finds and removes what leaked, re-synchronises with the

@@ -14,7 +14,8 @@ Expected<std::vector<std::string>> KeysOf(const std::vector<std::string>& names,
   for (const std::string& name : names) {
     std::string wanted = Lower(Trim(name));
     auto found = std::ranges::find_if(columns, [&](const Column& column) {
-      return Lower(column.key) == wanted || Lower(column.title) == wanted;
+      bool is_time = !column.since.empty() && wanted == column.since;
+      return is_time || wanted == Lower(column.key) || wanted == Lower(column.title);
     });
     if (found == columns.end()) {
       std::vector<std::string> known;

@@ -6,62 +6,11 @@
 #include "base/text.h"
 #include "listing/display_width.h"
 #include "listing/state_style.h"
+#include "listing/text_columns.h"
 #include "listing/uuids.h"
 
 namespace nodepool::listing {
 namespace {
-
-// A column with the texts of all rows.
-struct TextColumn {
-  Column column;
-  std::vector<std::string> texts;
-};
-
-// Amounts of resources in readable form: "cores 2, instances 1".
-std::optional<std::string> AmountsText(const Cell& cell) {
-  if (cell.text() || cell.written() || cell.since() || !cell.value().is_object()) return std::nullopt;
-  std::vector<std::string> amounts;
-  for (const auto& [resource, amount] : cell.value().get_object()) {
-    if (!amount.is_number()) return std::nullopt;
-    std::string text(resource);
-    text += ' ';
-    AppendText(text, Cell::Of(amount));
-    amounts.push_back(std::move(text));
-  }
-  return Join(amounts, ", ");
-}
-
-std::vector<Cell> RowForPeople(std::vector<Cell> row) {
-  for (Cell& cell : row) {
-    if (std::optional<std::string> text = AmountsText(cell)) cell = Cell(std::move(*text));
-  }
-  return row;
-}
-
-std::vector<TextColumn> TextsOf(const Listing& listing, WallTime now) {
-  std::vector<TextColumn> columns;
-  for (const Column& column : listing.columns) columns.push_back({column, {}});
-  AgedText aged;
-  for (const std::vector<Cell>& row : listing.rows) {
-    aged.Clear();
-    AppendTexts(aged, listing.columns, RowForPeople(row));
-    std::string texts;
-    aged.AppendTo(texts, now);
-    std::size_t begin = 0;
-    for (TextColumn& column : columns) {
-      std::size_t end = texts.find('\0', begin);
-      column.texts.push_back(texts.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  }
-  return columns;
-}
-
-// A list without rows keeps all its columns.
-bool IsEmpty(const TextColumn& column) {
-  return !column.texts.empty() && column.column.fit.importance != Importance::kAlways &&
-         std::ranges::all_of(column.texts, &std::string::empty);
-}
 
 std::size_t WidestLine(std::string_view text) {
   std::size_t width = 0;
@@ -144,11 +93,6 @@ std::vector<std::size_t> ByImportance(const std::vector<Extent>& columns) {
 
 }  // namespace
 
-Listing ForPeople(Listing listing) {
-  for (std::vector<Cell>& row : listing.rows) row = RowForPeople(std::move(row));
-  return listing;
-}
-
 std::vector<std::optional<std::size_t>> FitColumns(const std::vector<Extent>& columns, std::size_t width,
                                                    Frame frame) {
   std::vector<std::optional<std::size_t>> shown(columns.size());
@@ -176,9 +120,10 @@ std::vector<std::optional<std::size_t>> FitColumns(const std::vector<Extent>& co
 FittedTable FitTable(const Listing& listing, WallTime now, Colors colors, std::size_t width, Frame frame) {
   std::vector<TextColumn> columns = TextsOf(listing, now);
   std::erase_if(columns, IsEmpty);
-  if (!FitsWhole(ExtentsOf(columns), width, frame)) ShortenUuidsOf(columns);
+  bool is_whole = FitsWhole(ExtentsOf(columns), width, frame);
+  if (!is_whole) ShortenUuidsOf(columns);
   std::vector<std::optional<std::size_t>> widths = FitColumns(ExtentsOf(columns), width, frame);
-  return {TableOf(columns, widths, listing.rows.size(), colors, frame), LeftOut(columns, widths)};
+  return {TableOf(columns, widths, listing.rows.size(), colors, frame), LeftOut(columns, widths), is_whole};
 }
 
 }  // namespace nodepool::listing

@@ -110,7 +110,11 @@ std::vector<Column> ImageHealthColumns() {
   std::vector<Column> columns = ImageStatusColumns();
   columns.insert(columns.end(),
                  {{.key = "last_build", .title = "Last Build", .fit = {Importance::kHigh}, .is_extra = true},
-                  {.key = "last_build_age", .title = "Build Age", .kind = Kind::kTime, .is_extra = true},
+                  {.key = "last_build_age",
+                   .title = "Build Age",
+                   .kind = Kind::kTime,
+                   .is_extra = true,
+                   .since = "last_build_since"},
                   {.key = "no_upload_in", .title = "No Upload In", .fit = kName, .is_extra = true},
                   {.key = "labels_waiting", .title = "Labels Waiting", .fit = kName, .is_extra = true}});
   return columns;

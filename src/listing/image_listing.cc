@@ -28,7 +28,11 @@ std::vector<Column> BuildColumns() {
            .kind = Kind::kState,
            .words = std::move(states),
            .fit = {Importance::kHigh}},
-          {.key = "age", .title = "Age", .kind = Kind::kTime, .fit = {Importance::kHigh}}};
+          {.key = "age",
+           .title = "Age",
+           .kind = Kind::kTime,
+           .fit = {Importance::kHigh},
+           .since = "state_since"}};
 }
 
 std::vector<Column> UploadColumns(UploadDetail detail) {
@@ -44,7 +48,11 @@ std::vector<Column> UploadColumns(UploadDetail detail) {
        .kind = Kind::kState,
        .words = ImageStateWords(),
        .fit = {Importance::kHigh}},
-      {.key = "age", .title = "Age", .kind = Kind::kTime, .fit = {Importance::kHigh}}};
+      {.key = "age",
+       .title = "Age",
+       .kind = Kind::kTime,
+       .fit = {Importance::kHigh},
+       .since = "state_since"}};
   if (detail == UploadDetail::kDetail) {
     columns.push_back({.key = "format", .title = "Format", .fit = {Importance::kLow}});
     columns.push_back({.key = "progress", .title = "Progress", .fit = kSentence});
@@ -59,7 +67,8 @@ std::vector<Column> ImageStatusColumns() {
           {.key = "build_request_age",
            .title = "Build Request Age",
            .kind = Kind::kTime,
-           .fit = {Importance::kLow}}};
+           .fit = {Importance::kLow},
+           .since = "build_request_since"}};
 }
 
 Listing ListBuilds(const store::ImageCache& images) {

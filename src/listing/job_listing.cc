@@ -3,16 +3,12 @@
 #include "model/cell.h"
 
 namespace nodepool::listing {
-namespace {
 
-// Ten digits at most.
 std::int64_t NumberOf(const JobId& id) {
   std::int64_t number = 0;
   for (char digit : id.value) number = number * 10 + (digit - '0');
   return number;
 }
-
-}  // namespace
 
 std::vector<Column> JobColumns() {
   return {{.key = "id", .title = "ID", .fit = {Importance::kAlways}},

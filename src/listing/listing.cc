@@ -125,11 +125,21 @@ std::string ToTable(const Listing& listing, WallTime now, Colors colors, Frame f
 }
 
 JsonRows::JsonRows(const std::vector<Column>& columns, JsonStyle style) : style_(style) {
+  auto before = [style](const std::string& key) {
+    std::string text;
+    AppendJson(text, Cell::OfText(key), style);
+    return text.append(ColonOf(style));
+  };
   for (const Column& column : columns) {
-    std::string beginning(members_.empty() ? "" : CommaOf(style));
-    AppendJson(beginning, Cell::OfText(column.key), style);
-    beginning += ColonOf(style);
-    members_.push_back({std::move(beginning), column.kind == Kind::kAge});
+    Member& member = members_.emplace_back();
+    if (members_.size() > 1) member.beginning = CommaOf(style);
+    member.beginning += before(column.key);
+    if (style == JsonStyle::kPython) {
+      if (column.kind == Kind::kAge) member.age = AgedText::Style::kClock;
+    } else if (!column.since.empty()) {
+      member.age = AgedText::Style::kSeconds;
+      member.since = std::string(CommaOf(style)) + before(column.since);
+    }
   }
 }
 
@@ -137,14 +147,20 @@ void JsonRows::Append(AgedText& out, const std::vector<Cell>& row) const {
   std::string& text = out.text();
   text += '{';
   for (std::size_t i = 0; i < row.size(); ++i) {
-    text += members_[i].beginning;
-    if (std::optional<WallTime> time = members_[i].is_age ? TimeOf(row[i]) : std::nullopt) {
-      text += '"';
-      out.AddAge(*time, AgedText::Style::kClock);
-      text += '"';
+    const auto& [beginning, age, since] = members_[i];
+    text += beginning;
+    std::optional<WallTime> time = age ? TimeOf(row[i]) : std::nullopt;
+    if (time) {
+      std::string_view quote = *age == AgedText::Style::kClock ? "\"" : "";
+      text += quote;
+      out.AddAge(*time, *age);
+      text += quote;
     } else {
       AppendJson(text, row[i], style_);
     }
+    if (since.empty()) continue;
+    text += since;
+    AppendJson(text, time ? Cell(UnixTime(*time)) : Cell(), style_);
   }
   text += '}';
 }

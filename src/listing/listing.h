@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ enum class Kind {
   kLabel,     // one or a list
   kProvider,  // one or a list
   kTime,      // a Unix time; a table shows how long ago it was
-  kAge,       // the same, and JSON also shows how long ago
+  kAge,       // the same; the lists of operations.md 6.3 show it so in JSON, too
 };
 
 // How important a column is when a terminal is too narrow for all.
@@ -42,6 +43,8 @@ struct Column {
   Fit fit = {};
   // Not in the table that scripts read (operations.md 5.4), only on a terminal or when an option selects it.
   bool is_extra = false;
+  // Of an age: the key of the time itself, which JSON shows beside it.
+  std::string since = {};
 };
 
 // The result of a listing command, independent of how it is shown. Cells may refer to the records.
@@ -85,7 +88,9 @@ class TableRows {
 std::string ToTable(const Listing& listing, WallTime now, Colors colors = Colors::kNone,
                     Frame frame = Frame::kBars);
 
-// The rows of a list as JSON: one object per row, keys in the order of the columns.
+// The rows of a list as JSON: one object per row, keys in the order of the columns. Compact: columns with
+// Column::since as the age and the time, both in whole seconds; JsonStyle::kPython: as operations.md 6.3
+// says.
 class JsonRows {
  public:
   JsonRows(const std::vector<Column>& columns, JsonStyle style);
@@ -95,7 +100,8 @@ class JsonRows {
  private:
   struct Member {
     std::string beginning;  // all text before the value
-    bool is_age;
+    std::optional<AgedText::Style> age;
+    std::string since;  // all text before the time, which follows the age; empty: there is none
   };
   std::vector<Member> members_;
   JsonStyle style_;

@@ -28,8 +28,17 @@ TEST(ListingTest, CellsOfEveryKind) {
 }
 
 TEST(ListingTest, JsonShowsTimesAndAges) {
-  Listing listing{{{"made", "Made", Kind::kTime}, {"age", "Age", Kind::kAge}}, {{999'999'940, 999'999'940}}};
-  EXPECT_EQ(ToJson(listing, FromSeconds(1'000'000'000)), R"([{"made":999999940,"age":"00:00:01:00"}])");
+  Listing listing{
+      {{"made", "Made", Kind::kTime},
+       {.key = "age", .title = "Age", .kind = Kind::kAge, .since = "state_since"},
+       {.key = "request_age", .title = "Request Age", .kind = Kind::kTime, .since = "request_since"}},
+      {{999'999'940, 999'999'940.5, nullptr}}};
+  EXPECT_EQ(
+      ToJson(listing, FromSeconds(1'000'000'000)),
+      R"([{"made":999999940,"age":59,"state_since":999999940,"request_age":null,"request_since":null}])");
+  std::string python;  // operations.md 6.3
+  AppendJson(python, listing, FromSeconds(1'000'000'000), JsonStyle::kPython);
+  EXPECT_EQ(python, R"([{"made": 999999940, "age": "00:00:00:59", "request_age": null}])");
 }
 
 TEST(ListingTest, StatesHaveColorsWhereTheyAreWanted) {
@@ -104,7 +113,7 @@ TEST(NodeListingTest, DetailHasTwentyOneColumns) {
   EXPECT_EQ(
       ToJson(listing, FromSeconds(1'000'000'061)),
       R"([{"id":"0000000107","provider":"cloud-a","label":["small","tiny"],"server_id":"i-17",)"
-      R"("public_ipv4":"203.0.113.7","ipv6":null,"state":"in-use","age":"00:00:01:01","locked":"locked",)"
+      R"("public_ipv4":"203.0.113.7","ipv6":null,"state":"in-use","age":61,"state_since":1000000000,"locked":"locked",)"
       R"("pool":"main","hostname":null,"private_ipv4":null,"AZ":null,"username":"zuul",)"
       R"("connection_port":22,"launcher":null,"allocated_to":"200-0000004711","hold_job":null,)"
       R"("comment":null,"user_data":{"zuul_system":"x"},"driver_data":null}])");

@@ -22,7 +22,7 @@ const std::vector<Column>& AllColumns() {
        .kind = Kind::kState,
        .words = NodeStateWords(),
        .fit = {Importance::kHigh}},
-      {.key = "age", .title = "Age", .kind = Kind::kAge, .fit = {Importance::kHigh}},
+      {.key = "age", .title = "Age", .kind = Kind::kAge, .fit = {Importance::kHigh}, .since = "state_since"},
       {.key = "locked", .title = "Locked"},
       {.key = "pool", .title = "Pool", .fit = {Importance::kMedium, 12}},
       {.key = "hostname", .title = "Hostname", .fit = {Importance::kMedium, 12}},

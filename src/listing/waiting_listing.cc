@@ -21,7 +21,7 @@ std::vector<const store::StoredRequest*> WaitingRequests(const store::RequestCac
 
 std::vector<Column> WaitingColumns() {
   return {{.key = "id", .title = "Request", .fit = {Importance::kAlways}},
-          {.key = "age", .title = "Waits", .kind = Kind::kTime, .fit = {Importance::kHigh}},
+          {.key = "age", .title = "Waits", .kind = Kind::kTime, .fit = {Importance::kHigh}, .since = "since"},
           {.key = "state", .title = "State", .kind = Kind::kState, .words = RequestStateWords()},
           {.key = "node_types", .title = "Labels", .kind = Kind::kLabel, .fit = kName},
           {.key = "requestor", .title = "Requestor", .fit = {Importance::kLow, 9}},

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
-#include <string_view>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/checked_output.h"
 #include "cli/arguments.h"
@@ -14,22 +16,25 @@
 namespace nodepool {
 namespace {
 
-// `arguments[0]` is the command's name.
-int RunStandalone(int argc, char** arguments) {
+// `arguments` begin with "standalone".
+int RunStandalone(std::vector<std::string> arguments) {
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
   daemon::StandaloneOptions options = daemon::StandaloneDefaults();
-  if (auto status = daemon::ParseOptions(argc, arguments, *StandaloneApp(options), options)) return *status;
+  int argc = static_cast<int>(argv.size());
+  if (auto status = daemon::ParseOptions(argc, argv.data(), *StandaloneApp(options), options)) return *status;
   if (options.is_trial) return TryRun(options);
   daemon::Program program = StandaloneProgram("nodepool standalone", options);
   program.has_zookeeper = true;
   return RunDaemon(program, options);
 }
 
-int RunCommand(int argc, char** argv) {
+int RunCommand(std::vector<std::string> arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   driver::Registry drivers;
   AddBuiltinDrivers(drivers);
   CheckedOutput output(std::cout);
-  int status = cli::RunTool({argv + 1, argv + argc}, drivers, KnownDriverSchemas(), std::cout, std::cerr);
+  int status = cli::RunTool(std::move(arguments), drivers, KnownDriverSchemas(), std::cout, std::cerr);
   return output.Finish("nodepool", status, std::cerr);
 }
 
@@ -38,9 +43,10 @@ int RunCommand(int argc, char** argv) {
 
 // The tool's options may be before the command, too.
 int main(int argc, char** argv) {
-  char** command = argv + 1 + nodepool::cli::PlaceOfCommand({argv + 1, argv + argc});
-  bool is_standalone = command < argv + argc && std::string_view(*command) == "standalone";
-  if (!is_standalone) return nodepool::RunCommand(argc, argv);
-  std::rotate(argv + 1, command, command + 1);
-  return nodepool::RunStandalone(argc - 1, argv + 1);
+  std::vector<std::string> arguments = nodepool::cli::WithoutHelpCommand({argv + 1, argv + argc});
+  auto command = arguments.begin() + static_cast<std::ptrdiff_t>(nodepool::cli::PlaceOfCommand(arguments));
+  bool is_standalone = command != arguments.end() && *command == "standalone";
+  if (!is_standalone) return nodepool::RunCommand(std::move(arguments));
+  std::rotate(arguments.begin(), command, command + 1);
+  return nodepool::RunStandalone(std::move(arguments));
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "store/node_deletion.h"
 #include "store/paths.h"
@@ -25,15 +27,26 @@ Task<> EraseUploads(Store& store, ProviderName provider) {
     throw Error(Verdict::kInvalid,
                 fmt::format("\"{}\" is not the name of a provider", Excerpt(provider.value)));
   }
+  std::vector<BuildKey> builds = co_await BuildsWith(store, provider);
+  for (const BuildKey& build : builds)
+    co_await EraseTree(store, paths::Providers(build) + "/" + provider.value);
+}
+
+Task<std::vector<BuildKey>> BuildsWith(Store& store, ProviderName provider) {
+  std::vector<BuildKey> found;
   std::vector<ImageName> images = co_await store.images.List();
   for (const ImageName& image : images) {
     zk::Result<zk::Children> builds = co_await store.tree.client().GetChildren(paths::Builds(image));
     if (!builds) continue;
     for (const std::string& build : builds->names) {
       BuildKey key{image, BuildId(build)};
-      co_await EraseTree(store, paths::Providers(key) + "/" + provider.value);
+      zk::Result<zk::Children> providers = co_await store.tree.client().GetChildren(paths::Providers(key));
+      bool is_there =
+          providers && std::ranges::find(providers->names, provider.value) != providers->names.end();
+      if (is_there) found.push_back(std::move(key));
     }
   }
+  co_return found;
 }
 
 Task<std::vector<NodeId>> NodesOf(Store& store, ProviderName provider) {

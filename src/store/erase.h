@@ -10,6 +10,9 @@ namespace nodepool::store {
 // impossible for a provider.
 Task<> EraseUploads(Store& store, ProviderName provider);
 
+// The builds that have something of the provider, even without an upload.
+Task<std::vector<BuildKey>> BuildsWith(Store& store, ProviderName provider);
+
 // The provider's nodes, as far as their records can be read.
 Task<std::vector<NodeId>> NodesOf(Store& store, ProviderName provider);
 

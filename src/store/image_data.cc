@@ -12,7 +12,7 @@ namespace {
 
 using Part = paths::BelowImages::Part;
 
-std::int64_t NumberOf(const UploadId& upload) {
+std::int64_t UploadNumber(const UploadId& upload) {
   std::int64_t number = 0;
   std::from_chars(upload.value.data(), upload.value.data() + upload.value.size(), number);
   return number;
@@ -25,7 +25,7 @@ std::map<std::string, std::int64_t> GreatestNumbers(const std::map<std::string, 
     paths::BelowImages place = paths::ParseBelowImages(path);
     if (place.part != Part::kUpload) continue;
     std::int64_t& number = greatest[paths::Uploads(place.key.build, place.key.provider)];
-    number = std::max(number, NumberOf(place.key.upload));
+    number = std::max(number, UploadNumber(place.key.upload));
   }
   return greatest;
 }

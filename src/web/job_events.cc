@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 constexpr Duration kTimeout = std::chrono::seconds(10);
 
-std::string JsonOf(const launcher::JobDecision& decision) {
+std::string DecisionJson(const launcher::JobDecision& decision) {
   json::object body{{"is_kept", decision.is_kept},
                     {"node", decision.node.empty() ? json::value() : json::value(decision.node.value)},
                     {"message", decision.why}};
@@ -54,7 +54,7 @@ Task<Response> Handle(Loop& loop, launcher::Launcher& launcher, Access& access, 
   if (!decision) co_return ErrorResponse(request, 503, decision.error().message());
   Response response;
   response.content_type = "application/json";
-  response.body = JsonOf(*decision);
+  response.body = DecisionJson(*decision);
   co_return response;
 }
 

@@ -25,7 +25,7 @@ Task<Response> Call(std::function<Response(const Request&)> function, Request re
   co_return function(request);
 }
 
-Task<Response> Ready(Response response) { co_return response; }
+Task<Response> AtOnce(Response response) { co_return response; }
 
 std::string HtmlOf(std::string_view text) {
   std::string escaped;
@@ -102,17 +102,17 @@ const Router::Methods* Router::Find(const std::string& path) const {
 Task<Response> Router::Answer(Request request) const {
   const Methods* methods = Find(request.path);
   if (methods == nullptr) {
-    return Ready(ErrorResponse(request, 404, fmt::format("There is nothing at {}.", Excerpt(request.path))));
+    return AtOnce(ErrorResponse(request, 404, fmt::format("There is nothing at {}.", Excerpt(request.path))));
   }
   auto endpoint = methods->find(request.method == "HEAD" ? "GET" : request.method);
   if (endpoint != methods->end()) {
     if (MayBeOfAnotherSite(request, endpoint->second))
-      return Ready(ErrorResponse(request, 403, "Web pages of others may change nothing here."));
+      return AtOnce(ErrorResponse(request, 403, "Web pages of others may change nothing here."));
     return endpoint->second.handler(std::move(request));
   }
   auto any = std::ranges::find_if(*methods, [](const auto& each) { return each.second.takes_any_method; });
   if (any != methods->end()) {
-    if (!net::TakeForm(request)) return Ready(ErrorResponse(request, 400, "The form is malformed."));
+    if (!net::TakeForm(request)) return AtOnce(ErrorResponse(request, 400, "The form is malformed."));
     return any->second.handler(std::move(request));
   }
   std::vector<std::string> allowed;
@@ -123,7 +123,7 @@ Task<Response> Router::Answer(Request request) const {
   Response response =
       ErrorResponse(request, 405, fmt::format("{} takes {}.", request.path, Join(allowed, ", ")));
   response.headers.emplace_back("Allow", Join(allowed, ", "));
-  return Ready(std::move(response));
+  return AtOnce(std::move(response));
 }
 
 Response ErrorResponse(const Request& request, int status, std::string message) {

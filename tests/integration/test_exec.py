@@ -193,6 +193,13 @@ def test_an_inventory_leads_to_the_nodes(nodes, tmp_path):
     assert refused.returncode != 0 and "must end in .yaml" in refused.stderr
 
 
+def test_what_is_missing_here_is_said_before_a_node_is_taken(nodes, tmp_path):
+    before = nodes.tree.nodes()
+    refused = nodes.run("small", "--sync", "--", "true", env={"PATH": str(tmp_path)})
+    assert refused.returncode == 125 and refused.stderr == "nodepool: rsync is not installed here; --sync needs it\n"
+    assert nodes.tree.nodes() == before
+
+
 # EXEC-11
 def test_it_fails_with_125_without_nodes(nodes):
     unknown = nodes.run("smal", "--", "true")

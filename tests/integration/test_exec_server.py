@@ -136,8 +136,9 @@ def test_the_certificate_is_compared(nodes, tmp_path):
         assert served
         unknown = run()
         assert unknown.returncode == 125 and "certificate" in unknown.stderr, unknown.stderr
+        assert unknown.stderr.endswith("; --ca names the file of the authority that has signed it\n"), unknown.stderr
         other_name = run("--ca", certificates.authority, host="127.0.0.1")
-        assert other_name.returncode == 125, other_name.stderr
+        assert other_name.returncode == 125 and "--ca" not in other_name.stderr, other_name.stderr
     finally:
         relay.close()
     made = [line for line in nodes.launcher.output().splitlines() if ": made, " in line]

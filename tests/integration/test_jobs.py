@@ -167,6 +167,7 @@ def test_the_commands(site):
     assert bad.returncode == 2 and "not a regular expression" in bad.stderr
     assert site.tool("job-create", "unit", "--hold-on-failure", "many").returncode == 2
     assert tree.record("/nodepool/jobs/0000000000") == {"name": "unit", "hold_on_failure": 2}
-    assert site.tool("job-delete", "5").stdout == "Job 5 not found.\n"
+    done = site.tool("job-delete", "5")
+    assert (done.returncode, done.stderr) == (1, "nodepool: Job 5 not found\n")
     assert site.tool("job-delete", "0").stdout == ""
     assert json.loads(site.tool("job-list", "--json").stdout) == []

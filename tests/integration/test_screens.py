@@ -177,6 +177,14 @@ def test_what_is_piped_or_wide_has_every_column(example, site):
     assert chosen[1].split() == ["|", "Server", "ID", "|", "ID", "|"] and uuid(0) in chosen[3]
 
 
+def test_detail_is_a_block_for_each_node_where_a_table_does_not_fit(example):
+    with Terminal() as terminal:
+        shown = terminal.show([BIN / "nodepool", "-c", example.config, "list", "--detail"], 80, 100)
+    fields = [line.split(":", 1)[0] for line in shown]
+    assert fields[:7] == ["ID", "Provider", "Label", "Server ID", "Public IPv4", "State", "Age"]
+    assert fields.count("ID") == 5 and shown[3].split() == ["Server", "ID:", uuid(0)]
+
+
 def test_columns_are_chosen_for_scripts_too(example, site):
     done = site.tool("list", "--output", "columns=state,ID", "--json", config=example.config, check=True)
     assert json.loads(done.stdout)[0] == {"state": "ready", "id": "0000000000"}

@@ -48,9 +48,9 @@ def test_16_02_an_empty_tree_gives_headers_only(site, command):
 
 # operations.16.2; the columns of operations.5.4
 def test_16_02_nothing_is_known_of_a_provider(site):
-    lines = site.tool("info", "p", check=True).stdout.splitlines()
+    lines = site.tool("info", "fake-cloud", check=True).stdout.splitlines()
     images, nodes = lines[3:7], lines[9:]
-    assert [lines[0], lines[1], lines[2], lines[7], lines[8]] == ["ZooKeeper data for provider p", "", "Image data:", "", "Nodes:"]
+    assert [lines[0], lines[1], lines[2], lines[7], lines[8]] == ["ZooKeeper data for provider fake-cloud", "", "Image data:", "", "Nodes:"]
     for table, columns in ((images, ["Image Name", "Build ID", "Upload IDs"]), (nodes, ["ID", "Server ID"])):
         rule, header, middle, end = table
         assert cells(header)[1:-1] == columns and is_rule(rule) and rule == middle == end
@@ -126,7 +126,26 @@ def test_rows_are_chosen(site):
     assert len(ids("request-list", "--label", "large", "--state", "fulfilled")) == 1
     refused = site.tool("info", "fake-cloud", "--state", "ready")
     assert refused.returncode == 2 and refused.stdout == ""
-    assert "error: " in refused.stderr and "--state" in refused.stderr.splitlines()[-1], refused.stderr
+    assert refused.stderr == "nodepool info: there is no option --state; see nodepool info --help\n"
+
+
+def test_json_has_ages_in_seconds(site):
+    tree = site.tree()
+    now = time.time()
+    tree.add_node(state_time=now - 100)
+    tree.add_request(["small"], state_time=now - 50)
+    node, = json.loads(site.tool("list", "--json", check=True).stdout)
+    request, = json.loads(site.tool("request-list", "--detail", "--json", check=True).stdout)
+    assert 100 <= node["age"] < 160 and node["state_since"] == int(now - 100)
+    assert 50 <= request["age"] < 110 and request["since"] == int(now - 50)
+    chosen = site.tool("request-list", "--output", "columns=id,age", "--json", check=True).stdout
+    assert list(json.loads(chosen)[0]) == ["id", "age", "since"], "a column of --detail"
+
+
+def test_help_is_a_command(site):
+    for command in ([], ["list"], ["standalone"]):
+        shown = site.tool("help", *command, check=True).stdout
+        assert shown == site.tool(*command, "--help", check=True).stdout and "Usage: nodepool" in shown
 
 
 def test_a_list_is_watched_until_it_is_interrupted(site):
@@ -202,11 +221,17 @@ def test_delete_makes_the_launcher_delete(site):
     tree.wait_node_gone(node_id)
 
 
-def test_a_missing_node_is_only_reported(site):
+# D-66
+def test_what_is_not_there_is_an_error(site):
     for name in ("0000000042", "bogus", "../x", ""):
         done = site.tool("delete", name)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout == f"Node id {name} not found\n"
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"nodepool: Node id {name} not found\n")
+    for command in ("info", "erase", "alien-list", "alien-image-list", "provider-unpause", "image-unpause"):
+        done = site.tool(command, "nope")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == "nodepool: nope is not configured, and there are no records of it\n"
+    done = site.tool("list", "--provider", "fake-clod", check=True)
+    assert done.stderr == "nodepool: fake-clod is not configured, and there are no records of it; did you mean fake-cloud?\n"
     assert site.tree().zk.exists("/nodepool/nodes") is None
 
 
@@ -263,7 +288,9 @@ def test_release_without_names_gives_back_what_is_mine(site):
     tree.wait_request(other, "fulfilled")
     client = site.start_tool("request", "small", "--wait", "--json")
     wait_for(lambda: '"nodes":' in client.output(), "nodes", 60)
-    done = site.tool("release", check=True)
+    done = site.tool("release")
+    assert done.returncode == 1 and "2 requests match; --yes is missing to release them all" in done.stderr
+    done = site.tool("release", "--yes", check=True)
     assert f"Request {request_id} withdrawn\n" in done.stdout and f"Node {mine} released\n" in done.stdout
     assert client.wait(20) == 0
     assert tree.request(request_id) is None and tree.request(other)["state"] == "fulfilled"

@@ -7,6 +7,7 @@
 #include "async/deadline.h"
 #include "cli/commands/commands.h"
 #include "cli/listing_arguments.h"
+#include "cli/unknown_names.h"
 
 namespace nodepool::cli {
 namespace {
@@ -48,6 +49,8 @@ Task<Clouds> AskProvider(Context& context, ProviderName name, Kind kind) {
 }
 
 std::vector<ProviderName> ProvidersToAsk(const Context& context, const std::optional<ProviderName>& only) {
+  if (only && !IsConfigured(*context.config, *only))
+    throw Error(Verdict::kNotFound, UnknownProvider(*context.config, *only));
   std::vector<ProviderName> names;
   for (const auto& [name, config] : context.config->providers) {
     bool is_wanted = only ? name == *only : true;
@@ -150,11 +153,11 @@ void RegisterAliens(CLI::App& app, Invocation& invocation) {
   auto list_images = [values](Output) { return AlienImageListing(values->only()); };
   CLI::App* machines =
       AddListing(app, invocation, "alien-list", "list machines in clouds that no node names", list_machines);
-  machines->add_option("provider", values->provider, "only this provider")->type_name("");
+  machines->add_option("PROVIDER", values->provider, "only this provider")->type_name("");
   machines->add_flag("--nodepool-metadata", values->is_marked, "only those that carry the mark of Nodepool");
   CLI::App* images = AddListing(app, invocation, "alien-image-list",
                                 "list images in clouds that are no upload of ours", list_images);
-  images->add_option("provider", values->provider, "only this provider")->type_name("");
+  images->add_option("PROVIDER", values->provider, "only this provider")->type_name("");
 }
 
 }  // namespace nodepool::cli

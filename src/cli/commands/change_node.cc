@@ -91,8 +91,6 @@ Task<int> ChangeEach(Context& context, std::vector<std::string> texts, ChangeOne
       status = 1;
     } else if (*outcome) {
       if (std::optional<NodeId> id = operate::ParseNodeId(text)) changed.push_back(*id);
-    } else if (outcome->error().kind == operate::Refusal::Kind::kNotFound) {
-      context.out << outcome->error().why << '\n';
     } else {
       context.logger.Error("{}", outcome->error().why);
       status = 1;

@@ -9,9 +9,9 @@
 namespace nodepool::cli {
 
 // `nodepool delete ID...`, `hold ID... [--reason TEXT] [--for TIME]` and `unhold ID...`: change each node
-// under its lock, and print those that were changed (operations.md 5.5, 13.3). A missing node is only
-// reported. If a lock is held for 5 s by another client, or the node's state does not allow the change, logs
-// an error, leaves the record unchanged and returns status 1; the other nodes are changed.
+// under its lock, and print those that were changed (operations.md 5.5, 13.3). If a node does not exist, its
+// lock is held for 5 s by another client, or its state does not allow the change, logs an error, leaves the
+// record unchanged and returns status 1; the other nodes are changed.
 Task<int> DeleteNodes(Context& context, std::vector<std::string> ids);
 Task<int> HoldNodes(Context& context, std::vector<std::string> ids, operate::HoldOrder order);
 Task<int> UnholdNodes(Context& context, std::vector<std::string> ids);

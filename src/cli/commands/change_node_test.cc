@@ -62,18 +62,18 @@ TEST_F(ChangeNodeTest, SeveralNodesAreChangedAlthoughOneIsLocked) {
   EXPECT_EQ(ReadNode(first)->state, NodeState::kDeleting);
   EXPECT_EQ(ReadNode(locked)->state, NodeState::kReady);
   EXPECT_EQ(ReadNode(last)->state, NodeState::kDeleting);
-  EXPECT_THAT(out_.str(), HasSubstr("Node id 0000000003 not found\n"));
+  EXPECT_EQ(log_.Count("Node id 0000000003 not found"), 1);
   EXPECT_THAT(out_.str(), HasSubstr("| 0000000002 |"));
   EXPECT_THAT(out_.str(), ::testing::Not(HasSubstr("| 0000000001 |")));
   time_.Run(lock->Unlock());
 }
 
-TEST_F(ChangeNodeTest, AMissingNodeIsReportedWithStatusZero) {  // D-66
+TEST_F(ChangeNodeTest, AMissingNodeIsAnError) {  // D-66
   for (const char* id : {"0000000042", "", "bogus", "../../etc", "00000000420"}) {
-    out_.str("");
-    EXPECT_EQ(time_.Run(DeleteNodes(context_, {id})), 0);
-    EXPECT_EQ(out_.str(), std::string("Node id ") + id + " not found\n");
+    EXPECT_EQ(time_.Run(DeleteNodes(context_, {id})), 1);
+    EXPECT_EQ(log_.Count(std::string("Node id ") + id + " not found"), 1);
   }
+  EXPECT_EQ(out_.str(), "");
   EXPECT_FALSE(Exists("/nodepool"));
 }
 

@@ -33,6 +33,7 @@ RegisterCommand RegisterMigrate;
 RegisterCommand RegisterStandalone;
 RegisterCommand RegisterConfigValidate;
 RegisterCommand RegisterToken;
+RegisterCommand RegisterHelp;
 RegisterCommand RegisterComplete;
 
 struct CommandGroup {
@@ -50,7 +51,8 @@ inline const CommandGroup kCommandGroups[] = {
     {"Images",
      {&RegisterImageListings, &RegisterImagePause, &RegisterImageBuild, &RegisterImageDelete,
       &RegisterImageData}},
-    {"Setting up", {&RegisterStandalone, &RegisterConfigValidate, &RegisterToken, &RegisterMigrate}},
+    {"Setting up",
+     {&RegisterStandalone, &RegisterConfigValidate, &RegisterToken, &RegisterMigrate, &RegisterHelp}},
     {"", {&RegisterComplete}}};
 
 }  // namespace nodepool::cli

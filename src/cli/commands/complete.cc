@@ -66,7 +66,7 @@ const std::map<std::string, Task<Values> (*)(Context&)> kOfTree = {{"builds", &B
                                                                    {"requests", &Requests},
                                                                    {"requests-and-nodes", &RequestsAndNodes}};
 
-int Write(const Values& values, std::ostream& out) {
+int WriteValues(const Values& values, std::ostream& out) {
   for (const std::string& value : values) out << value << '\n';
   return 0;
 }
@@ -83,19 +83,19 @@ std::vector<std::string> ValueKinds() {
 bool IsInConfig(const std::string& kind) { return kOfConfig.contains(kind); }
 
 int CompleteFromConfig(const std::string& kind, const driver::LoadedConfig& config, std::ostream& out) {
-  return Write(kOfConfig.at(kind)(config), out);
+  return WriteValues(kOfConfig.at(kind)(config), out);
 }
 
 Task<int> CompleteFromTree(Context& context, std::string kind) {
   Task<Values> reading = kOfTree.at(kind)(context);
   Values values = co_await std::move(reading);
-  co_return Write(values, context.out);
+  co_return WriteValues(values, context.out);
 }
 
 void RegisterComplete(CLI::App& app, Invocation& invocation) {
   auto kind = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("complete", "print values for the completion of shells");
-  command->add_option("kind", *kind, "of what")
+  command->add_option("KIND", *kind, "of what")
       ->required()
       ->check(CLI::IsMember(ValueKinds()))
       ->type_name("");

@@ -4,12 +4,29 @@
 #include <ostream>
 
 #include "cli/commands/commands.h"
+#include "cli/unknown_names.h"
 #include "store/erase.h"
 
 namespace nodepool::cli {
 
+namespace {
+
+// There is nothing to erase, which is a fault only of a name that nobody knows.
+int ReportNothing(Context& context, const ProviderName& provider) {
+  if (!IsConfigured(*context.config, provider)) {
+    context.logger.Error("{}", UnknownProvider(*context.config, provider));
+    return 1;
+  }
+  context.out << "There are no records of provider " << provider.value << '\n';
+  return 0;
+}
+
+}  // namespace
+
 Task<int> Erase(Context& context, ProviderName provider, bool is_forced) {
   std::vector<NodeId> nodes = co_await store::NodesOf(context.store, provider);
+  std::vector<store::BuildKey> builds = co_await store::BuildsWith(context.store, provider);
+  if (nodes.empty() && builds.empty()) co_return ReportNothing(context, provider);
   if (!is_forced) {
     context.out << "\nWARNING! This action is not reversible!\nErase ZooKeeper data for provider "
                 << provider.value << "? [N/y] " << std::flush;
@@ -35,7 +52,7 @@ void RegisterErase(CLI::App& app, Invocation& invocation) {
   auto values = std::make_shared<Values>();
   CLI::App* command =
       app.add_subcommand("erase", "remove the records of a provider's uploads and nodes, also locked ones");
-  command->add_option("provider", values->provider, "name of the provider")->required()->type_name("");
+  command->add_option("PROVIDER", values->provider, "name of the provider")->required()->type_name("");
   command->add_flag("--force", values->is_forced, "do not ask");
   OnCommand(*command, invocation, [values](Context& context) {
     return Erase(context, ProviderName(values->provider), values->is_forced);

@@ -57,9 +57,18 @@ TEST_F(EraseTest, WhatIsOfTheProviderGoesThoughItIsLocked) {
   EXPECT_TRUE(Exists("/nodepool/images/debian/builds/b1/providers/other"))
       << "another provider's stay, and the build";
   EXPECT_EQ(ReadNode(others_node_)->state, NodeState::kReady);
-  EXPECT_EQ(time_.Run(Erase(context_, ProviderName("cloud"), true)), 0) << "it may be repeated";
-  for (std::string name : {"", "other/images"})
-    EXPECT_THROW(time_.Run(Erase(context_, ProviderName(name), true)), Error) << name;
+}
+
+// D-66
+TEST_F(EraseTest, ANameThatNobodyKnowsIsNotAskedAbout) {
+  config_->common.providers.push_back({.name = ProviderName("new")});
+  for (std::string name : {"", "other/images", "clod"}) {
+    EXPECT_EQ(time_.Run(Erase(context_, ProviderName(name), false)), 1) << name;
+    EXPECT_EQ(log_.Count(name + " is not configured, and there are no records of it"), 1);
+  }
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(time_.Run(Erase(context_, ProviderName("new"), false)), 0);
+  EXPECT_EQ(out_.str(), "There are no records of provider new\n");
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ void RegisterExec(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("exec", "run a command on nodes that are asked for and given back");
   command
       ->add_option(
-          "label", values->wish.labels,
+          "LABEL", values->wish.labels,
           "labels of the nodes, one for each; then -- and the command: one word is a line for the shell, "
           "several are a program and its arguments")
       ->required()
@@ -139,7 +139,7 @@ void RegisterSsh(CLI::App& app, Invocation& invocation) {
   values->options.login.may_ask = true;
   CLI::App* command =
       app.add_subcommand("ssh", "log in to a node that is asked for, and given back afterwards");
-  command->add_option("label", values->wish.labels.front(), "label of the node")->required()->type_name("");
+  command->add_option("LABEL", values->wish.labels.front(), "label of the node")->required()->type_name("");
   AddLoginOptions(*command, values->options.login);
   AddWishOptions(*command, values->wish);
   AddServerOptions(*command, *values);

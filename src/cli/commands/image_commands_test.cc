@@ -40,6 +40,13 @@ class ImageCommandTest : public CommandTest {
     EXPECT_EQ(time_.Run(std::move(command)), 0);
     return out_.str();
   }
+  // The reason why the command is refused, which ends with status 1.
+  std::string Refused(Task<int> command) {
+    out_.str("");
+    EXPECT_EQ(time_.Run(std::move(command)), 1);
+    EXPECT_EQ(out_.str(), "");
+    return log_.records().empty() ? "" : log_.records().back().text;
+  }
   // Removes the request, as a builder does.
   void ServeRequest() { zk_.tree().Delete({"/nodepool/images/deb-12/request-build", -1}, 0); }
   void Erase(const std::string& path) {
@@ -105,6 +112,8 @@ TEST_F(ImageCommandTest, PausedAndAskedFor) {
   auto lock = time_.Run(others_.images.TryLock(ImageName("deb-12")));
   EXPECT_THAT(Shown(ImageStatusListing()), HasSubstr("| building "));
   for (int i = 0; i < 2; ++i) EXPECT_EQ(Done(UnpauseImage(context_, ImageName("deb-12"))), "");
+  EXPECT_EQ(Refused(UnpauseImage(context_, ImageName("nope"))),
+            "nope is not configured, and there are no records of it");
   EXPECT_THAT(Shown(BuildListing()), HasSubstr("| ready |"));
 }
 
@@ -248,17 +257,17 @@ TEST_F(ImageCommandTest, OnlyAnImageThatALabelUsesIsUpdated) {
   EXPECT_EQ(Done(RequestBuild(context_, ImageName("deb-12"), false)), "");
 }
 
-// operations.5.6, 16.7
+// operations.5.6, 16.7, D-66
 TEST_F(ImageCommandTest, DeletingMarks) {
   std::string name = std::string("deb-12-") + kBuild;
-  EXPECT_EQ(Done(DibImageDelete(context_, name)), "Build " + name + " not found\n");
-  EXPECT_EQ(Done(ImageDelete(context_, Key(), false)), "Image upload not found\n");
+  EXPECT_EQ(Refused(DibImageDelete(context_, name)), "Build " + name + " not found");
+  EXPECT_EQ(Refused(ImageDelete(context_, Key(), false)), "Image upload not found");
   EXPECT_EQ(time_.Run(DibImageDelete(context_, "nodash")), 1);
-  EXPECT_EQ(Done(DibImageDelete(context_, "a/b-c")), "Build a/b-c not found\n");
+  EXPECT_EQ(Refused(DibImageDelete(context_, "a/b-c")), "Build a/b-c not found");
   PutBuild("building");
   PutUpload("uploading");
-  EXPECT_EQ(Done(DibImageDelete(context_, name)), "Cannot delete a build in progress\n");
-  EXPECT_EQ(Done(ImageDelete(context_, Key(), false)), "Cannot delete because image upload in progress\n");
+  EXPECT_EQ(Refused(DibImageDelete(context_, name)), "Cannot delete a build in progress");
+  EXPECT_EQ(Refused(ImageDelete(context_, Key(), false)), "Cannot delete because image upload in progress");
   PutBuild();
   PutUpload();
   EXPECT_EQ(Done(DibImageDelete(context_, name)), "");
@@ -278,7 +287,7 @@ TEST_F(ImageCommandTest, AnUploadIsMeantByItsNumberOrByItsIdInTheCloud) {
     EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "deleting")")) << id;
   }
   for (const char* id : {"2", "01x", "y", "0"}) {
-    EXPECT_EQ(Done(ImageDeleteById(context_, id, false)), "Image upload not found\n") << id;
+    EXPECT_EQ(Refused(ImageDeleteById(context_, id, false)), "Image upload not found") << id;
   }
   PutUpload();
   Put(build_path_ + "/providers/other/images/0000000001", Data(upload_path_));
@@ -290,7 +299,7 @@ TEST_F(ImageCommandTest, AnUploadIsMeantByItsNumberOrByItsIdInTheCloud) {
 TEST_F(ImageCommandTest, ForcedTheRecordGoesAtOnce) {
   PutBuild();
   PutUpload("uploading");
-  EXPECT_EQ(Done(ImageDeleteById(context_, "1", true)), "Cannot delete because image upload in progress\n");
+  EXPECT_EQ(Refused(ImageDeleteById(context_, "1", true)), "Cannot delete because image upload in progress");
   PutUpload();
   EXPECT_EQ(Done(ImageDeleteById(context_, "1", true)), "");
   EXPECT_FALSE(Exists(upload_path_));

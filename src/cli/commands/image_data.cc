@@ -134,7 +134,7 @@ void RegisterImageData(CLI::App& app, Invocation& invocation) {
   auto values = std::make_shared<Values>();
   auto add = [&](const char* name, const char* help) {
     CLI::App* command = app.add_subcommand(name, help);
-    command->add_option("path", values->path, "the file")->required()->type_name("FILE");
+    command->add_option("FILE", values->path, "the file")->required()->type_name("");
     return command;
   };
   CLI::App* exporting = add("export-image-data", "write the records of images to a file");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <ostream>
 
 #include "cli/commands/commands.h"
 #include "operate/images.h"
@@ -12,10 +11,9 @@
 namespace nodepool::cli {
 namespace {
 
-// What is not found, or in progress, is no error of the command (D-66).
-int ReportRefusal(Context& context, const operate::Done& done) {
-  if (!done) context.out << done.error().why << '\n';
-  return 0;
+int StatusOf(Context& context, const operate::Done& done) {
+  if (!done) context.logger.Error("{}", done.error().why);
+  return done ? 0 : 1;
 }
 
 std::string_view WithoutZeros(std::string_view number) {
@@ -29,7 +27,7 @@ bool IsMeant(const store::StoredUpload& upload, const std::string& id) {
 void AddBuildDelete(CLI::App& app, Invocation& invocation) {
   auto id = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("dib-image-delete", "delete a build of an image, with its uploads");
-  command->add_option("build", *id, "IMAGE-BUILD, as dib-image-list shows it")->required()->type_name("");
+  command->add_option("BUILD", *id, "IMAGE-BUILD, as dib-image-list shows it")->required()->type_name("");
   OnCommand(*command, invocation, [id](Context& context) { return DibImageDelete(context, *id); });
 }
 
@@ -59,13 +57,13 @@ void AddUploadDelete(CLI::App& app, Invocation& invocation) {
   CLI::Option* upload = add("--upload-id", values->upload, "the upload", "ID");
   provider->needs(image)->needs(build)->needs(upload);
   for (CLI::Option* option : {image, build, upload}) option->needs(provider);
-  add("id", values->id, "in place of these: number of the upload, or id of the image in the cloud", "")
+  add("ID", values->id, "in place of these: number of the upload, or id of the image in the cloud", "")
       ->excludes(provider);
   command->add_flag("--force", values->is_forced,
                     "remove its record at once; what the cloud has is deleted by a launcher, as a leak");
   command->callback([&invocation, values, provider] {
     if (values->id.empty() && provider->count() == 0) {
-      throw CLI::RequiredError("id, or --provider, --image, --build-id and --upload-id");
+      throw CLI::RequiredError("ID, or --provider, --image, --build-id and --upload-id");
     }
     invocation.command = [values](Context& context) {
       return values->id.empty() ? ImageDelete(context, values->key(), values->is_forced)
@@ -84,12 +82,12 @@ Task<int> DibImageDelete(Context& context, std::string name) {
   }
   store::BuildKey key{ImageName(name.substr(0, dash)), BuildId(name.substr(dash + 1))};
   operate::Done done = co_await operate::DeleteBuild(context.loop, context.store, std::move(key));
-  co_return ReportRefusal(context, done);
+  co_return StatusOf(context, done);
 }
 
 Task<int> ImageDelete(Context& context, store::UploadKey key, bool is_forced) {
   operate::Done done = co_await operate::DeleteUpload(context.loop, context.store, std::move(key), is_forced);
-  co_return ReportRefusal(context, done);
+  co_return StatusOf(context, done);
 }
 
 Task<int> ImageDeleteById(Context& context, std::string id, bool is_forced) {
@@ -105,8 +103,8 @@ Task<int> ImageDeleteById(Context& context, std::string id, bool is_forced) {
     co_return 1;
   }
   if (!uploads.empty()) co_return co_await ImageDelete(context, uploads.front().id, is_forced);
-  context.out << "Image upload not found\n";
-  co_return 0;
+  context.logger.Error("Image upload not found");
+  co_return 1;
 }
 
 void RegisterImageDelete(CLI::App& app, Invocation& invocation) {

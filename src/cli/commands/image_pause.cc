@@ -1,8 +1,10 @@
 #include "cli/commands/image_pause.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/commands/commands.h"
+#include "cli/unknown_names.h"
 #include "operate/images.h"
 
 namespace nodepool::cli {
@@ -12,7 +14,7 @@ void AddPause(CLI::App& app, Invocation& invocation, const char* name, const cha
               Task<int> (*change)(Context&, ImageName)) {
   auto image = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(name, help);
-  command->add_option("image", *image, "name of the image")->required()->type_name("");
+  command->add_option("IMAGE", *image, "name of the image")->required()->type_name("");
   OnCommand(*command, invocation,
             [change, image](Context& context) { return change(context, ImageName(*image)); });
 }
@@ -27,6 +29,12 @@ Task<int> PauseImage(Context& context, ImageName image) {
 }
 
 Task<int> UnpauseImage(Context& context, ImageName image) {
+  std::vector<ImageName> images = co_await context.store.images.List();
+  bool has_records = std::ranges::find(images, image) != images.end();
+  if (!has_records && !context.config->common.diskimages.contains(image)) {
+    context.logger.Error("{}", UnknownImage(*context.config, image));
+    co_return 1;
+  }
   co_await operate::UnpauseImage(context.store, std::move(image));
   co_return 0;
 }

@@ -1,10 +1,12 @@
 #include "cli/commands/info.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/listing_arguments.h"
+#include "cli/unknown_names.h"
 
 namespace nodepool::cli {
 namespace {
@@ -41,11 +43,14 @@ Listing PauseRows(const store::PauseCache& pauses, const ProviderName& provider)
   return listing;
 }
 
-Task<Listings> Make(ProviderName provider, const Tree& tree) {
+Task<Listings> MakeInfo(Context& context, ProviderName provider, const Tree& tree) {
   Listings listings;
   listings.push_back(ImageRows(tree.images(), provider));
   listings.push_back(NodeRows(tree.nodes(), provider));
   listings.push_back(PauseRows(tree.pauses(), provider));
+  bool is_known = IsConfigured(*context.config, provider) ||
+                  !std::ranges::all_of(listings, &std::vector<std::vector<Cell>>::empty, &Listing::rows);
+  if (!is_known) throw Error(Verdict::kNotFound, UnknownProvider(*context.config, provider));
   co_return listings;
 }
 
@@ -65,17 +70,18 @@ std::string Layout(const ProviderName& provider, const Listings& listings, const
 }  // namespace
 
 ListingCommand InfoListing(ProviderName provider) {
-  return {.needs = {.nodes = true, .images = true, .pauses = true},
-          .make = [provider](Context&, const Tree& tree) { return Make(provider, tree); },
-          .layout = [provider](const Listings& listings,
-                               const Page& page) { return Layout(provider, listings, page); }};
+  return {
+      .needs = {.nodes = true, .images = true, .pauses = true},
+      .make = [provider](Context& context, const Tree& tree) { return MakeInfo(context, provider, tree); },
+      .layout = [provider](const Listings& listings,
+                           const Page& page) { return Layout(provider, listings, page); }};
 }
 
 void RegisterInfo(CLI::App& app, Invocation& invocation) {
   auto provider = std::make_shared<std::string>();
   auto make = [provider](Output) { return InfoListing(ProviderName(*provider)); };
   AddListing(app, invocation, "info", "show what ZooKeeper knows about a provider", make)
-      ->add_option("provider", *provider, "name of the provider")
+      ->add_option("PROVIDER", *provider, "name of the provider")
       ->required()
       ->type_name("");
 }

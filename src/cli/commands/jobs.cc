@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <ostream>
+#include <algorithm>
 
+#include "async/cleanup.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/listing_arguments.h"
@@ -14,7 +15,7 @@
 namespace nodepool::cli {
 namespace {
 
-Task<ListingCommand::Listings> Make(const Tree& tree, Output output) {
+Task<ListingCommand::Listings> MakeJobs(const Tree& tree, Output output) {
   ListingCommand::Listings listings;
   listing::Listing& listing = listings.emplace_back(listing::ListJobs(tree.jobs().rules()));
   if (output == Output::kTable) {
@@ -25,6 +26,15 @@ Task<ListingCommand::Listings> Make(const Tree& tree, Output output) {
   co_return listings;
 }
 
+// The rule that applies to the job of this name, or to this expression: the first one.
+Task<std::optional<store::StoredJobRule>> RuleOf(Context& context, store::JobCache& cache, std::string name) {
+  cache.Start();
+  co_await cache.WaitSynced();
+  auto is_same = [&](const auto& entry) { return entry.second.record.name == name; };
+  auto found = std::ranges::find_if(cache.rules(), is_same);
+  co_return found == cache.rules().end() ? std::nullopt : std::optional(found->second);
+}
+
 void AddJobCreate(CLI::App& app, Invocation& invocation) {
   struct Values {
     std::string name;
@@ -32,7 +42,7 @@ void AddJobCreate(CLI::App& app, Invocation& invocation) {
   };
   auto values = std::make_shared<Values>();
   CLI::App* command = app.add_subcommand("job-create", "hold nodes on which a job fails");
-  command->add_option("name", values->name, "name of the job, or a regular expression that begins with ^")
+  command->add_option("NAME", values->name, "name of the job, or a regular expression that begins with ^")
       ->required()
       ->check(&RefuseBadJobName)
       ->type_name("");
@@ -47,7 +57,7 @@ void AddJobCreate(CLI::App& app, Invocation& invocation) {
 void AddJobDelete(CLI::App& app, Invocation& invocation) {
   auto id = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("job-delete", "delete a rule about a job");
-  command->add_option("id", *id, "id of the rule, as job-list shows it")->required()->type_name("");
+  command->add_option("ID", *id, "id of the rule, as job-list shows it")->required()->type_name("");
   OnCommand(*command, invocation, [id](Context& context) { return DeleteJob(context, *id); });
 }
 
@@ -56,11 +66,23 @@ void AddJobDelete(CLI::App& app, Invocation& invocation) {
 ListingCommand JobListing(Output output) {
   return {.needs = {.jobs = true},
           .columns = listing::JobColumns(),
-          .make = [output](Context&, const Tree& tree) { return Make(tree, output); }};
+          .make = [output](Context&, const Tree& tree) { return MakeJobs(tree, output); }};
 }
 
 Task<int> CreateJob(Context& context, JobRule rule) {
-  co_await context.store.jobs.CreateRule(std::move(rule));
+  store::JobCache cache(context.loop, context.store.tree.client());
+  auto stop = [&cache] { return cache.Stop(); };
+  std::optional<store::StoredJobRule> first = co_await WithCleanup(RuleOf(context, cache, rule.name), stop);
+  if (!first) {
+    co_await context.store.jobs.CreateRule(std::move(rule));
+  } else if (first->record.hold_on_failure == rule.hold_on_failure) {
+    context.logger.Info("Rule {} for {} exists already", listing::NumberOf(first->id), Excerpt(rule.name));
+  } else {
+    std::int64_t number = listing::NumberOf(first->id);
+    context.logger.Error("Rule {0} for {1} exists, and would apply before the new one; job-delete {0} first",
+                         number, Excerpt(rule.name));
+    co_return 1;
+  }
   ListingCommand list = JobListing(Output::kTable);
   View view;
   int status = co_await ShowListing(context, std::move(list), std::move(view));
@@ -74,9 +96,9 @@ Task<int> DeleteJob(Context& context, std::string text) {
   if (is_deleted) {
     context.logger.Info("Rule {} deleted; what is held stays held", id);
   } else {
-    context.out << fmt::format("Job {} not found.\n", Excerpt(text));
+    context.logger.Error("Job {} not found", Excerpt(text));
   }
-  co_return 0;
+  co_return is_deleted ? 0 : 1;
 }
 
 std::string RefuseBadJobName(const std::string& name) {

@@ -10,7 +10,7 @@
 namespace nodepool::cli {
 namespace {
 
-Task<ListingCommand::Listings> Make(Context& context, const Tree& tree) {
+Task<ListingCommand::Listings> MakeLabels(Context& context, const Tree& tree) {
   ListingCommand::Listings listings;
   listings.push_back(listing::ListLabels(driver::ConfiguredBy(*context.config), tree.components().all(),
                                          tree.nodes(), tree.requests(), tree.images(), context.loop.Now()));
@@ -22,7 +22,7 @@ Task<ListingCommand::Listings> Make(Context& context, const Tree& tree) {
 ListingCommand LabelListing() {
   return {.needs = {.nodes = true, .requests = true, .images = true, .components = true},
           .columns = listing::LabelColumns(),
-          .make = [](Context& context, const Tree& tree) { return Make(context, tree); }};
+          .make = [](Context& context, const Tree& tree) { return MakeLabels(context, tree); }};
 }
 
 void RegisterLabelList(CLI::App& app, Invocation& invocation) {

@@ -157,20 +157,27 @@ TEST_F(ListTest, InfoShowsOneProvider) {
             R"("0000000002"]},{"image":"deb-12","build_id":"b2","upload_ids":[]}],)"
             R"("nodes":[{"id":"0000000000","server_id":"i-1"}],"paused":[]})"
             "\n");
-  EXPECT_EQ(Shown(InfoListing(ProviderName("nobody"))),
-            "ZooKeeper data for provider nobody\n"
-            "\n"
-            "Image data:\n"
-            "+------------+----------+------------+\n"
-            "| Image Name | Build ID | Upload IDs |\n"
-            "+------------+----------+------------+\n"
-            "+------------+----------+------------+\n"
-            "\n"
-            "Nodes:\n"
-            "+----+-----------+\n"
-            "| ID | Server ID |\n"
-            "+----+-----------+\n"
-            "+----+-----------+\n");
+}
+
+// D-66
+TEST_F(ListTest, NothingIsShownOfAProviderThatNobodyKnows) {
+  config_->common.providers.push_back({.name = ProviderName("cloud")});
+  EXPECT_THAT(Shown(InfoListing(ProviderName("cloud"))), HasSubstr("ZooKeeper data for provider cloud\n"));
+  Outcome<int> shown = time_.Run(Attempt(ShowListing(context_, InfoListing(ProviderName("clod")), {})));
+  ASSERT_FALSE(shown);
+  EXPECT_EQ(shown.error().message(),
+            "clod is not configured, and there are no records of it; did you mean cloud?");
+}
+
+// D-66
+TEST_F(ListTest, AFilterThatNobodyKnowsIsAWarning) {
+  AddNode(ReadyNode());
+  config_->common.labels[LabelName("large")];
+  for (const char* known : {"small", "large"})
+    Shown(NodeListing(listing::NodeColumns::kBrief), {.filter = {{Kind::kLabel, {known}}}});
+  EXPECT_EQ(log_.Count("not configured"), 0);
+  Shown(NodeListing(listing::NodeColumns::kBrief), {.filter = {{Kind::kLabel, {"lagre"}}}});
+  EXPECT_EQ(log_.Count("lagre is not configured, and there are no records of it; did you mean large?"), 1);
 }
 
 // operations.5.4
@@ -192,8 +199,8 @@ TEST_F(ListTest, BuildsAndUploads) {
   EXPECT_EQ(
       ShownAsJson(BuildListing()),
       R"([{"id":"deb-12-b1","image":"deb-12","builder":"nb01","formats":["qcow2","raw"],"state":"ready",)"
-      R"("age":1699999939},{"id":"rocky-b9","image":"rocky","builder":null,"formats":[],)"
-      R"("state":"paused","age":1699999999}])"
+      R"("age":61,"state_since":1699999939},{"id":"rocky-b9","image":"rocky","builder":null,"formats":[],)"
+      R"("state":"paused","age":1,"state_since":1699999999}])"
       "\n");
   EXPECT_EQ(Shown(BuildListing(), {.filter = {{Kind::kState, {"paused"}}}}),
             "+----------+-------+---------+---------+--------+-------------+\n"
@@ -224,12 +231,13 @@ TEST_F(ListTest, BuildsAndUploads) {
             "| deb-12 | False  |               |                   |\n"
             "| rocky  | True   |               |                   |\n"
             "+--------+--------+---------------+-------------------+\n");
-  EXPECT_EQ(ShownAsJson(ImageStatusListing()),
-            R"([{"image":"deb-12","paused":false,"build_request":null,"build_request_age":null,)"
-            R"("last_build":"ready","last_build_age":1699999939,"no_upload_in":[],"labels_waiting":[]},)"
-            R"({"image":"rocky","paused":true,"build_request":null,"build_request_age":null,)"
-            R"("last_build":"building","last_build_age":1699999999,"no_upload_in":[],"labels_waiting":[]}])"
-            "\n");
+  EXPECT_EQ(
+      ShownAsJson(ImageStatusListing()),
+      R"([{"image":"deb-12","paused":false,"build_request":null,"build_request_age":null,"build_request_since":null,)"
+      R"("last_build":"ready","last_build_age":61,"last_build_since":1699999939,"no_upload_in":[],"labels_waiting":[]},)"
+      R"({"image":"rocky","paused":true,"build_request":null,"build_request_age":null,"build_request_since":null,)"
+      R"("last_build":"building","last_build_age":1,"last_build_since":1699999999,"no_upload_in":[],"labels_waiting":[]}])"
+      "\n");
 }
 
 TEST_F(ListTest, RowsAreChosenByStateLabelAndProvider) {
@@ -295,6 +303,21 @@ TEST_F(ListTest, ATableFitsTheTerminal) {
             "| 0000000000 | cloud    | small |\n"
             "+------------+----------+-------+\n"
             "Left out: Server ID, State, Age, Locked\n");
+}
+
+TEST_F(ListTest, WhatDoesNotFitInDetailIsShownInBlocks) {
+  AddNode(ReadyNode());
+  AddNode(ReadyNode());
+  ListingCommand nodes = NodeListing(listing::NodeColumns::kDetail);
+  View detailed{.is_detailed = true};
+  context_.terminal_width = [] { return 200; };
+  EXPECT_THAT(Shown(nodes, detailed), HasSubstr("| 0000000001 | cloud "));
+  context_.terminal_width = [] { return 80; };
+  std::string shown = Shown(nodes, detailed);
+  EXPECT_THAT(shown, StartsWith("ID:        0000000000\nProvider:  cloud\nLabel:     small\n"));
+  EXPECT_THAT(shown, HasSubstr("\nPool:      main\nPort:      22\n\nID:        0000000001\n"));
+  detailed.is_wide = true;
+  EXPECT_THAT(Shown(nodes, detailed), HasSubstr("| 0000000001 | cloud "));
 }
 
 // A command that follows changes in the background.

@@ -19,7 +19,7 @@ void RegisterMigrate(CLI::App& app, Invocation& invocation) {
                                          "copy the records between the embedded server and "
                                          "zookeeper-servers, or move them to the chroot");
   command
-      ->add_option("direction", values->direction,
+      ->add_option("DIRECTION", values->direction,
                    "to-ensemble, to-embedded, or to-chroot: from where the Python implementation has them")
       ->required()
       ->check(CLI::IsMember({"to-ensemble", "to-embedded", "to-chroot"}))

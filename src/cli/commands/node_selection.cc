@@ -6,7 +6,9 @@
 #include <ostream>
 
 #include "async/cleanup.h"
+#include "cli/confirmation.h"
 #include "cli/filter_arguments.h"
+#include "cli/unknown_names.h"
 #include "listing/node_listing.h"
 #include "store/cache/node_cache.h"
 
@@ -15,41 +17,24 @@ namespace {
 
 using listing::Listing;
 
-Task<Listing> FillAndKeep(store::NodeCache& cache, const listing::RowFilter& filter) {
+Task<Listing> FillAndKeep(Context& context, store::NodeCache& cache, const listing::RowFilter& filter) {
   cache.Start();
   co_await cache.WaitSynced();
   std::vector<const store::StoredNode*> nodes;
   for (const auto& [id, node] : cache.all()) nodes.push_back(&node);
   Listing matches = ListNodes(nodes, listing::NodeColumns::kBrief);
+  for (const std::string& unknown : UnknownWords(*context.config, matches, filter))
+    context.logger.Warning("{}", unknown);
   Keep(matches, filter);
   co_return matches;
-}
-
-Task<bool> IsConfirmed(Context& context, const Listing& matches, std::string verb) {
-  context.out << ToTable(matches, context.loop.Now()) << '\n'
-              << fmt::format("Really {} these {} nodes? [N/y] ", verb, matches.rows.size()) << std::flush;
-  std::string answer = co_await context.read_line();
-  co_return answer == "y" || answer == "Y";
-}
-
-// False, after a message, if the nodes must not be changed.
-Task<bool> MayChange(Context& context, const Listing& matches, bool is_confirmed, std::string verb) {
-  if (is_confirmed || matches.rows.size() <= 1) co_return true;
-  if (!context.can_ask) {
-    context.logger.Error("{} nodes match; --yes is missing to {} them all", matches.rows.size(), verb);
-    co_return false;
-  }
-  bool is_meant = co_await IsConfirmed(context, matches, verb);
-  if (!is_meant) context.logger.Error("Nothing was changed");
-  co_return is_meant;
 }
 
 NodeSelection SelectionOf(NodeSelection selection, const FilterArguments& filters) {
   selection.filter = filters.Filter(ColumnsOf(listing::NodeColumns::kBrief));
   if (selection.ids.empty() && selection.filter.empty())
-    throw CLI::RequiredError("id, or --provider, --state or --label");
+    throw CLI::RequiredError("NODE, or --provider, --state or --label");
   if (!selection.ids.empty() && !selection.filter.empty())
-    throw CLI::ValidationError("id", "give either ids or --provider, --state and --label");
+    throw CLI::ValidationError("NODE", "give either ids or --provider, --state and --label");
   return selection;
 }
 
@@ -68,8 +53,8 @@ Task<std::optional<std::vector<std::string>>> SelectNodes(Context& context, Node
   if (!selection.ids.empty()) co_return selection.ids;
   store::NodeCache cache(context.loop, context.store.tree.client());
   auto stop = [&cache] { return cache.Stop(); };
-  Listing matches = co_await WithCleanup(FillAndKeep(cache, selection.filter), stop);
-  bool may_change = co_await MayChange(context, matches, selection.is_confirmed, verb);
+  Listing matches = co_await WithCleanup(FillAndKeep(context, cache, selection.filter), stop);
+  bool may_change = co_await MayChange(context, matches, selection.is_confirmed, verb, "nodes");
   if (!may_change) co_return std::nullopt;
   if (matches.rows.empty()) context.out << "No node matches\n";
   std::vector<std::string> ids;
@@ -81,7 +66,7 @@ void OnNodes(CLI::App& command, Invocation& invocation,
              std::function<Task<int>(Context&, std::vector<std::string> ids)> change) {
   auto selection = std::make_shared<NodeSelection>();
   auto filters = std::make_shared<FilterArguments>();
-  command.add_option("node", selection->ids, "ids of nodes; leading zeros may be left out")->type_name("");
+  command.add_option("NODE", selection->ids, "ids of nodes; leading zeros may be left out")->type_name("");
   filters->AddTo(command, ColumnsOf(listing::NodeColumns::kBrief));
   command.add_flag("--yes", selection->is_confirmed, "do not ask when several nodes match");
   command.callback([&invocation, selection, filters, change, verb = command.get_name()] {

@@ -47,6 +47,7 @@ TEST_F(NodeSelectionTest, OneThatMatchesNeedsNoConfirmation) {
 TEST_F(NodeSelectionTest, WhenNoneMatchesItIsSaid) {
   EXPECT_THAT(*Selected(Of("nowhere")), IsEmpty());
   EXPECT_EQ(out_.str(), "No node matches\n");
+  EXPECT_EQ(log_.Count("nowhere is not configured, and there are no records of it"), 1);
 }
 
 TEST_F(NodeSelectionTest, SeveralNeedYesWhereNobodyCanAnswer) {

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "cli/commands/commands.h"
+#include "cli/unknown_names.h"
 #include "operate/providers.h"
 
 namespace nodepool::cli {
@@ -18,7 +19,7 @@ void AddProviderPause(CLI::App& app, Invocation& invocation) {
   auto values = std::make_shared<Values>();
   CLI::App* command =
       app.add_subcommand("provider-pause", "take no requests and launch nothing in a provider for now");
-  command->add_option("provider", values->provider, "name of the provider")->required()->type_name("");
+  command->add_option("PROVIDER", values->provider, "name of the provider")->required()->type_name("");
   command->add_option("--reason", values->reason, "why, for people")
       ->check(&RefuseBadReason)
       ->type_name("TEXT");
@@ -31,7 +32,7 @@ void AddProviderPause(CLI::App& app, Invocation& invocation) {
 void AddProviderUnpause(CLI::App& app, Invocation& invocation) {
   auto provider = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("provider-unpause", "use a paused provider again");
-  command->add_option("provider", *provider, "name of the provider")->required()->type_name("");
+  command->add_option("PROVIDER", *provider, "name of the provider")->required()->type_name("");
   OnCommand(*command, invocation,
             [provider](Context& context) { return UnpauseProvider(context, ProviderName(*provider)); });
 }
@@ -49,8 +50,13 @@ Task<int> PauseProvider(Context& context, ProviderName provider, std::optional<s
 }
 
 Task<int> UnpauseProvider(Context& context, ProviderName provider) {
-  operate::Done unpaused = co_await operate::UnpauseProvider(context.store, std::move(provider));
-  if (!unpaused) context.out << unpaused.error().why << '\n';
+  operate::Done unpaused = co_await operate::UnpauseProvider(context.store, provider);
+  if (unpaused) co_return 0;
+  if (!IsConfigured(*context.config, provider)) {
+    context.logger.Error("{}", UnknownProvider(*context.config, provider));
+    co_return 1;
+  }
+  context.out << unpaused.error().why << '\n';
   co_return 0;
 }
 

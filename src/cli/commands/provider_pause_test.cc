@@ -47,6 +47,8 @@ TEST_F(ProviderPauseCommandTest, TheSwitchSaysWhoAndWhy) {
 TEST_F(ProviderPauseCommandTest, AnUnknownProviderIsAnError) {
   EXPECT_EQ(Pause("clod"), 1);
   EXPECT_EQ(log_.Count("clod is not one of the configured providers"), 1);
+  EXPECT_EQ(Unpause("clod"), 1);
+  EXPECT_EQ(log_.Count("clod is not configured, and there are no records of it; did you mean cloud?"), 1);
   EXPECT_FALSE(Exists("/nodepool"));
 }
 

@@ -62,12 +62,9 @@ ListingCommand ImageStatusListing() {
 }
 
 void RegisterNodeList(CLI::App& app, Invocation& invocation) {
-  auto is_detailed = std::make_shared<bool>(false);
-  auto make = [is_detailed](Output) {
-    return NodeListing(*is_detailed ? listing::NodeColumns::kDetail : listing::NodeColumns::kBrief);
-  };
-  AddListing(app, invocation, "list", "list nodes", make)
-      ->add_flag("--detail", *is_detailed, "show all columns");
+  AddDetailedListing(app, invocation, "list", "list nodes", "show all columns", [](Output, bool is_detailed) {
+    return NodeListing(is_detailed ? listing::NodeColumns::kDetail : listing::NodeColumns::kBrief);
+  });
 }
 
 void RegisterProviderList(CLI::App& app, Invocation& invocation) {
@@ -80,12 +77,11 @@ void RegisterImageListings(CLI::App& app, Invocation& invocation) {
     AddListing(app, invocation, name, help, [make](Output) { return make(); });
   };
   add("dib-image-list", "list builds of images", &BuildListing);
-  auto is_detailed = std::make_shared<bool>(false);
-  auto make = [is_detailed](Output) {
-    return UploadListing(*is_detailed ? listing::UploadDetail::kDetail : listing::UploadDetail::kBrief);
-  };
-  AddListing(app, invocation, "image-list", "list uploads of images", make)
-      ->add_flag("--detail", *is_detailed, "also show formats, and how far uploads have come");
+  AddDetailedListing(
+      app, invocation, "image-list", "list uploads of images",
+      "also show formats, and how far uploads have come", [](Output, bool is_detailed) {
+        return UploadListing(is_detailed ? listing::UploadDetail::kDetail : listing::UploadDetail::kBrief);
+      });
   add("image-status", "show which images are paused or asked for, and how they are", &ImageStatusListing);
 }
 

@@ -10,6 +10,8 @@
 #include "async/event.h"
 #include "cli/client_marks.h"
 #include "cli/commands/commands.h"
+#include "cli/confirmation.h"
+#include "cli/own_requests.h"
 #include "operate/nodes.h"
 #include "store/cache/node_cache.h"
 
@@ -19,6 +21,7 @@ namespace {
 // How long the command that holds a node may take to give it back.
 constexpr Duration kHolderTimeout = std::chrono::seconds(10);
 
+using listing::Listing;
 using LockedOrNone = std::optional<store::LockedNode>;
 
 class Releaser {
@@ -26,11 +29,12 @@ class Releaser {
   explicit Releaser(Context& context)
       : context_(context), nodes_(context.loop, context.store.tree.client()) {}
 
-  Task<int> Run(std::vector<std::string> names);
+  Task<int> Run(std::vector<std::string> names, bool is_confirmed);
 
  private:
+  Task<bool> ReleaseMine(bool is_confirmed);
+  Task<bool> ReleaseChosen(std::vector<std::string> names, bool is_confirmed);
   Task<bool> ReleaseAll(std::vector<std::string> names);
-  Task<std::vector<std::string>> NamesOfMine();
   Task<bool> ReleaseRequest(RequestId id);
   Task<bool> ReleaseNode(NodeId id);
   Task<bool> AskHolder(NodeId id);
@@ -49,20 +53,40 @@ class Releaser {
   store::NodeCache nodes_;
 };
 
-Task<int> Releaser::Run(std::vector<std::string> names) {
+Task<int> Releaser::Run(std::vector<std::string> names, bool is_confirmed) {
   Subscription watch = nodes_.OnChange([this](const NodeId&, const auto*, const auto*) { changed_.Set(); });
   auto stop = [this] { return nodes_.Stop(); };
-  bool is_done = co_await WithCleanup(ReleaseAll(std::move(names)), stop);
+  bool is_done = co_await WithCleanup(ReleaseChosen(std::move(names), is_confirmed), stop);
   co_return is_done ? 0 : 1;
 }
 
-Task<bool> Releaser::ReleaseAll(std::vector<std::string> names) {
+Task<bool> Releaser::ReleaseChosen(std::vector<std::string> names, bool is_confirmed) {
   nodes_.Start();
   co_await nodes_.WaitSynced();
-  if (names.empty()) {
-    names = co_await NamesOfMine();
-    if (names.empty()) context_.out << fmt::format("Nothing of {} is there to release\n", context_.user);
+  Task<bool> release = names.empty() ? ReleaseMine(is_confirmed) : ReleaseAll(std::move(names));
+  bool is_done = co_await std::move(release);
+  co_return is_done;
+}
+
+Task<bool> Releaser::ReleaseMine(bool is_confirmed) {
+  std::vector<OwnRequest> mine = co_await OwnRequests(context_, nodes_);
+  if (mine.empty()) context_.out << fmt::format("Nothing of {} is there to release\n", context_.user);
+  Listing rows = ListOwnRequests(mine);
+  bool may_release = co_await MayChange(context_, rows, is_confirmed, "release", "requests");
+  if (!may_release) co_return false;
+  std::vector<std::string> names;
+  for (const OwnRequest& own : mine) {
+    if (own.is_there) {
+      names.push_back(own.id.value);  // which releases its nodes
+    } else {
+      for (const NodeId& node : own.nodes) names.push_back(node.value);
+    }
   }
+  bool is_done = co_await ReleaseAll(std::move(names));
+  co_return is_done;
+}
+
+Task<bool> Releaser::ReleaseAll(std::vector<std::string> names) {
   bool is_done = true;
   for (const std::string& name : names) {
     bool is_released = false;
@@ -76,21 +100,6 @@ Task<bool> Releaser::ReleaseAll(std::vector<std::string> names) {
     is_done = is_done && is_released;
   }
   co_return is_done;
-}
-
-// Requests first, which release their nodes; then nodes whose request is gone.
-Task<std::vector<std::string>> Releaser::NamesOfMine() {
-  std::vector<std::string> names;
-  std::vector<RequestId> requests = co_await context_.store.requests.List();
-  for (const RequestId& id : requests) {
-    std::optional<store::StoredRequest> request = co_await context_.store.requests.Read(id);
-    if (request && IsMarkedBy(request->record, context_.user)) names.push_back(id.value);
-  }
-  for (const auto& [id, node] : nodes_.all()) {
-    if (node.record.state == NodeState::kInUse && IsMarkedBy(node.record, context_.user))
-      names.push_back(id.value);
-  }
-  co_return names;
 }
 
 Task<bool> Releaser::IsOurs(RequestId id) {
@@ -191,20 +200,26 @@ Task<bool> Releaser::SetUsed(NodeId id, LockedOrNone& node) {
 
 }  // namespace
 
-Task<int> Release(Context& context, std::vector<std::string> names) {
+Task<int> Release(Context& context, std::vector<std::string> names, bool is_confirmed) {
   auto releaser = std::make_unique<Releaser>(context);
-  int status = co_await releaser->Run(std::move(names));
+  int status = co_await releaser->Run(std::move(names), is_confirmed);
   co_return status;
 }
 
 void RegisterRelease(CLI::App& app, Invocation& invocation) {
-  auto names = std::make_shared<std::vector<std::string>>();
+  struct Values {
+    std::vector<std::string> names;
+    bool is_confirmed = false;
+  };
+  auto values = std::make_shared<Values>();
   CLI::App* command = app.add_subcommand("release", "give back what `nodepool request` got");
   command
-      ->add_option("request-or-node", *names,
+      ->add_option("REQUEST-or-NODE", values->names,
                    "ids of requests or nodes; without any, all that you have requested here")
       ->type_name("");
-  OnCommand(*command, invocation, [names](Context& context) { return Release(context, *names); });
+  command->add_flag("--yes", values->is_confirmed, "do not ask when that is more than one request");
+  OnCommand(*command, invocation,
+            [values](Context& context) { return Release(context, values->names, values->is_confirmed); });
 }
 
 }  // namespace nodepool::cli

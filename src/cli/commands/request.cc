@@ -15,7 +15,7 @@ struct RequestValues {
   bool is_json = false;
 };
 
-RequestOptions OptionsOf(const RequestValues& values) {
+RequestOptions RequestOptionsOf(const RequestValues& values) {
   RequestOptions options = values.options;
   if (!values.hold_for.empty()) {
     if (!options.wait) throw CLI::RequiresError("--hold-for", "--wait");
@@ -34,7 +34,7 @@ void RegisterRequest(CLI::App& app, Invocation& invocation) {
   auto values = std::make_shared<RequestValues>();
   RequestOptions& options = values->options;
   CLI::App* command = app.add_subcommand("request", "ask for nodes, as a CI system does");
-  command->add_option("label", values->wish.labels, "label of a node; one for each node")
+  command->add_option("LABEL", values->wish.labels, "label of a node; one for each node")
       ->required()
       ->type_name("");
   command->add_flag("--wait", options.wait, "wait for the nodes and keep them while this command runs");
@@ -45,7 +45,7 @@ void RegisterRequest(CLI::App& app, Invocation& invocation) {
   AddWishOptions(*command, values->wish);
   command->add_flag("--json", values->is_json, "print JSON instead of text");
   command->callback([&invocation, values] {
-    invocation.command = [options = OptionsOf(*values)](Context& context) {
+    invocation.command = [options = RequestOptionsOf(*values)](Context& context) {
       return Request(context, options);
     };
   });

@@ -25,7 +25,11 @@ constexpr listing::Fit kReason{Importance::kAlways, 60};
 std::vector<Column> DetailColumns() {
   std::vector<Column> columns = listing::RequestColumns();
   columns.insert(columns.end(),
-                 {{.key = "age", .title = "Age", .kind = listing::Kind::kTime, .fit = {Importance::kHigh}},
+                 {{.key = "age",
+                   .title = "Age",
+                   .kind = listing::Kind::kTime,
+                   .fit = {Importance::kHigh},
+                   .since = "since"},
                   {.key = "tenant_name", .title = "Tenant", .fit = {Importance::kMedium, 12}},
                   {.key = "waits", .title = "Waits For", .fit = kReason},
                   {.key = "decline_reasons", .title = "Declined Because", .fit = listing::kSentence}});
@@ -71,8 +75,8 @@ void AddRows(Listing& listing, const Listing& more) {
   }
 }
 
-Task<ListingCommand::Listings> Make(Context& context, const Tree& tree, RequestColumns columns,
-                                    Output output) {
+Task<ListingCommand::Listings> MakeRequests(Context& context, const Tree& tree, RequestColumns columns,
+                                            Output output) {
   ListingCommand::Listings listings;
   if (columns == RequestColumns::kBrief) {
     listings.push_back(listing::ListRequests(tree.requests().all()));
@@ -92,21 +96,19 @@ ListingCommand RequestListing(RequestColumns columns, Output output) {
   return {.needs = {.requests = true},
           .columns = columns == RequestColumns::kBrief ? listing::RequestColumns() : DetailColumns(),
           .make = [columns, output](Context& context, const Tree& tree) {
-            return Make(context, tree, columns, output);
+            return MakeRequests(context, tree, columns, output);
           }};
 }
 
 void RegisterRequestList(CLI::App& app, Invocation& invocation) {
-  auto is_detailed = std::make_shared<bool>(false);
   auto shows_all_pools = std::make_shared<bool>(false);
-  auto make = [is_detailed, shows_all_pools](Output output) {
-    RequestColumns columns = *is_detailed ? RequestColumns::kDetail : RequestColumns::kBrief;
-    return RequestListing(*shows_all_pools ? RequestColumns::kAllPools : columns, output);
-  };
-  CLI::App* command = AddListing(app, invocation, "request-list", "list node requests", make);
-  command->add_flag(
-      "--detail", *is_detailed,
-      "also say why requests wait, and why they have failed in the last hour; asks the launchers");
+  CLI::App* command = AddDetailedListing(
+      app, invocation, "request-list", "list node requests",
+      "also say why requests wait, and why they have failed in the last hour; asks the launchers",
+      [shows_all_pools](Output output, bool is_detailed) {
+        if (*shows_all_pools) return RequestListing(RequestColumns::kAllPools, output);
+        return RequestListing(is_detailed ? RequestColumns::kDetail : RequestColumns::kBrief, output);
+      });
   command->add_flag("--all-pools", *shows_all_pools,
                     "as --detail, with what each pool says in place of the reason that decides");
 }

@@ -33,7 +33,7 @@ listing::PageOf PagesOf(const Context& context) {
   };
 }
 
-Task<Listings> Make(Context& context, const Tree& tree, Output output) {
+Task<Listings> MakeStatus(Context& context, const Tree& tree, Output output) {
   listing::Reasons why = co_await AskWhy(context, tree);
   listing::Configured configured = driver::ConfiguredBy(*context.config);
   listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),   tree.requests(),
@@ -52,7 +52,7 @@ std::string Screen(const Listings& parts, const Page& page) {
 
 ListingCommand StatusListing(Output output) {
   return {.needs = {.nodes = true, .requests = true, .images = true, .components = true, .pauses = true},
-          .make = [output](Context& context, const Tree& tree) { return Make(context, tree, output); },
+          .make = [output](Context& context, const Tree& tree) { return MakeStatus(context, tree, output); },
           .layout = &Screen};
 }
 

@@ -54,7 +54,7 @@ int MakeToken(const TokenOptions& options, std::ostream& out) {
 void RegisterToken(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<TokenOptions>();
   CLI::App* command = app.add_subcommand("token", "make a token for requests over HTTP");
-  command->add_option("name", options->name, "its name")->required()->check(&RefuseBadName)->type_name("");
+  command->add_option("NAME", options->name, "its name")->required()->check(&RefuseBadName)->type_name("");
   command->add_option("--scope", options->scopes, "what it allows: read, request or operate; may be repeated")
       ->check(CLI::IsMember({"read", "request", "operate"}))
       ->type_name("SCOPE");

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "daemon/builder_options.h"
+#include "daemon/help_format.h"
 #include "daemon/launcher_options.h"
 #include "daemon/standalone_options.h"
 
@@ -23,7 +24,7 @@ OptionLine DescribeOption(const CLI::Option& option) {
   }
   bool is_flag = option.get_expected_max() == 0;
   if (!is_flag) line.value = type.substr(0, type.find(':'));
-  if (option.get_positional()) line.value = option.get_name(true);
+  if (option.get_positional()) line.value = daemon::NameOfPositional(option);
   line.help = option.get_description();
   if (!is_flag) line.default_value = option.get_default_str();
   line.is_required = option.get_required();

@@ -1,7 +1,7 @@
 #include "cli/reference/completion_parts.h"
 
 #include <algorithm>
-#include <cctype>
+#include <iterator>
 #include <utility>
 
 namespace nodepool::cli {
@@ -9,22 +9,19 @@ namespace {
 
 // What `nodepool complete` lists for a value of this name.
 constexpr std::pair<std::string_view, std::string_view> kLists[] = {
-    {"build", "builds"},
-    {"image", "images"},
-    {"[provider] image", "images"},
-    {"label", "labels"},
-    {"node", "nodes"},
-    {"provider", "providers"},
-    {"request-or-node", "requests-and-nodes"}};
+    {"BUILD", "builds"},
+    {"IMAGE", "images"},
+    {"[PROVIDER] IMAGE", "images"},
+    {"LABEL", "labels"},
+    {"NODE", "nodes"},
+    {"PROVIDER", "providers"},
+    {"REQUEST-or-NODE", "requests-and-nodes"}};
 
 }  // namespace
 
 std::string_view ListOf(const OptionLine& option) {
-  auto is_same = [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); };
-  for (const auto& [value, list] : kLists) {
-    if (std::ranges::equal(value, option.value, is_same)) return list;
-  }
-  return "";
+  auto found = std::ranges::find(kLists, option.value, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kLists) ? "" : found->second;
 }
 
 Kind KindOf(const OptionLine& option) {
@@ -33,7 +30,7 @@ Kind KindOf(const OptionLine& option) {
   // After an option whose value may be omitted, anything may follow.
   if (option.value.empty() || option.is_value_optional) return Kind::kNothing;
   if (option.value == "DIR") return Kind::kDirectory;
-  return option.value == "FILE" || option.value == "path" ? Kind::kFile : Kind::kOther;
+  return option.value == "FILE" ? Kind::kFile : Kind::kOther;
 }
 
 std::string Identifier(std::string name) {

@@ -74,10 +74,10 @@ constexpr std::string_view kDaemonStatus = R"(.SH EXIT STATUS
 constexpr std::string_view kToolStatus = R"(.SH EXIT STATUS
 .TP
 0
-The command ran to its end, also when it only reports that something was not found.
+The command did what was asked.
 .TP
 1
-It failed; also without a command.
+It failed, or what it names does not exist; also without a command.
 .TP
 2
 Wrong command line.

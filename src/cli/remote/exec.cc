@@ -13,6 +13,7 @@
 #include "cli/offered_labels.h"
 #include "cli/remote/inventory.h"
 #include "cli/remote/labelled_output.h"
+#include "cli/remote/local_programs.h"
 #include "cli/remote/remote_command.h"
 #include "cli/remote/shell_words.h"
 #include "cli/session_claim.h"
@@ -236,6 +237,10 @@ Task<> UseAndGiveBack(Console& console, const ExecOptions& options, NodeClaim& c
 }  // namespace
 
 Task<int> ExecOn(Console& console, NodeClaim& claim, const ExecOptions& options) {
+  if (std::string fault = FaultOfThisComputer(options); !fault.empty()) {
+    console.logger.Error("{}", fault);
+    co_return kExecFailed;
+  }
   std::optional<int> status;
   Outcome<> used = co_await Attempt(UseAndGiveBack(console, options, claim, status));
   if (!used) {
@@ -247,7 +252,7 @@ Task<int> ExecOn(Console& console, NodeClaim& claim, const ExecOptions& options)
 }
 
 Task<int> Exec(Context& context, ExecOptions options) {
-  std::string fault = co_await FaultOfLabels(context, options.wish.labels);
+  std::string fault = co_await FaultOfWish(context, options.wish);
   if (!fault.empty()) {
     context.logger.Error("{}", fault);
     co_return kExecFailed;

@@ -26,13 +26,14 @@ struct ExecOptions {
 // The status for everything that is not the command's own doing, above all that there are no nodes.
 inline constexpr int kExecFailed = 125;
 
-// `nodepool exec` and `nodepool ssh`: obtains the nodes, logs in with the host keys of their records, runs
-// the command on all of them at once, and gives the nodes back in any case. An interruption before the
-// command has begun gives up; after that the signal is passed on and the end of the command awaited. Returns
-// the command's status, of several nodes the first that is not 0.
+// `nodepool exec` and `nodepool ssh`: checks that this computer has the programs, obtains the nodes, logs in
+// with the host keys of their records, runs the command on all of them at once, and gives the nodes back in
+// any case. An interruption before the command has begun gives up; after that the signal is passed on and the
+// end of the command awaited. Returns the command's status, of several nodes the first that is not 0.
 Task<int> ExecOn(Console& console, NodeClaim& claim, const ExecOptions& options);
 
-// The same on nodes that are claimed with ZooKeeper. A label that no launcher offers fails without a request.
+// The same on nodes that are claimed with ZooKeeper. A label or provider that no launcher serves fails
+// without a request.
 Task<int> Exec(Context& context, ExecOptions options);
 
 }  // namespace nodepool::cli

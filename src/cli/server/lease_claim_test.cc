@@ -8,6 +8,7 @@
 #include "async/testing/virtual_time.h"
 #include "cli/server/exec_by_server.h"
 #include "driver/cloud/api/scripted_client_for_test.h"
+#include "net/http/untrusted_server.h"
 
 namespace nodepool::cli {
 namespace {
@@ -112,6 +113,23 @@ Task<> After(Loop& loop, Duration duration, std::function<void()> change) {
 
 const net::HttpError kAway(Verdict::kRetry, "no route", true);
 const net::HttpError kRefused(Verdict::kRetry, "connection refused", false);
+
+TEST_F(LeaseClaimTest, ACertificateThatIsNotTrustedNamesTheOption) {
+  ScriptedClient http{time_.loop(), [](const net::HttpCall&) -> net::HttpReply {
+                        throw net::UntrustedServer("self-signed certificate");
+                      }};
+  struct Case {
+    const char* ca;
+    const char* message;
+  };
+  for (const auto& [ca, message] :
+       {Case{"", "self-signed certificate; --ca names the file of the authority that has signed it"},
+        Case{"/etc/ca.pem", "self-signed certificate; no authority in the file of --ca has signed it"}}) {
+    LeaseClient client(http, {kUrl, kToken, ca});
+    LeaseClaim claim(console_, client, Wish(), LeaseTimes());
+    EXPECT_EQ(FailureOf(claim.Obtain()), message);
+  }
+}
 
 // EXEC-14
 TEST_F(LeaseClaimTest, FromTheRequestToTheReturn) {

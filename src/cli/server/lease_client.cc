@@ -11,6 +11,7 @@
 #include "base/json_fields.h"
 #include "base/text.h"
 #include "net/http/http.h"
+#include "net/http/untrusted_server.h"
 
 namespace nodepool::cli {
 namespace {
@@ -87,8 +88,20 @@ Error LeaseClient::RefusalOf(const net::HttpReply& reply) const {
                            reason.empty() ? "" : ": ", reason));
 }
 
+void LeaseClient::RethrowWithRemedy(const Failure& failure) const {
+  try {
+    failure.Rethrow();
+  } catch (const net::UntrustedServer& error) {
+    const char* remedy = access_.ca_path.empty() ? "--ca names the file of the authority that has signed it"
+                                                 : "no authority in the file of --ca has signed it";
+    throw net::UntrustedServer(fmt::format("{}; {}", error.message(), remedy));
+  }
+}
+
 Task<std::string> LeaseClient::Ask(net::HttpCall call) {
-  net::HttpReply reply = co_await http_.Send(std::move(call));
+  Outcome<net::HttpReply> answer = co_await Attempt(http_.Send(std::move(call)));
+  if (!answer) RethrowWithRemedy(answer.error());
+  net::HttpReply reply = std::move(*answer);
   if (reply.status < 200 || reply.status >= 300) throw RefusalOf(reply);
   co_return std::move(reply.body);
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "async/attempt.h"
 #include "cli/server/lease_view.h"
 #include "net/http/http_client.h"
 
@@ -38,6 +39,8 @@ class LeaseClient {
  private:
   net::HttpCall CallOf(const char* method, const std::string& path) const;
   Task<std::string> Ask(net::HttpCall call);
+  // A certificate that is not trusted: the message names the option that says whom to trust.
+  [[noreturn]] void RethrowWithRemedy(const Failure& failure) const;
   Error RefusalOf(const net::HttpReply& reply) const;
 
   net::HttpClient& http_;

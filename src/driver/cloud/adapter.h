@@ -229,7 +229,7 @@ class Adapter {
   virtual Task<std::string> UploadImage(ImageUpload upload);
   // An image that no longer exists is success (or kNotFound).
   virtual Task<> DeleteImage(std::string external_id);
-  // Images made by any Nodepool, for operators.
+  // Images made by any Nodepool, for operators. Default: none.
   virtual Task<std::vector<ListedImage>> ListImages();
 
   // For the diagnosis of failed key scans; default: none.

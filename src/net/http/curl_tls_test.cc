@@ -11,6 +11,7 @@
 #include "async/system_clock.h"
 #include "base/testing/free_port.h"
 #include "net/http/curl_fixture_for_test.h"
+#include "net/http/untrusted_server.h"
 #include "net/ssh/ssh_server_for_test.h"
 #include "net/tls_for_test.h"
 
@@ -64,6 +65,7 @@ TEST_F(CurlTlsTest, AnUnknownAuthorityIsNotTrusted) {
   EXPECT_EQ(error.verdict(), Verdict::kInvalid);
   EXPECT_FALSE(error.may_have_been_seen());
   EXPECT_THAT(error.message(), HasSubstr("certificate"));
+  EXPECT_THROW(Send(Get("localhost")), UntrustedServer);
 }
 
 TEST_F(CurlTlsTest, AnotherHostsCertificateIsRefused) {
@@ -71,6 +73,12 @@ TEST_F(CurlTlsTest, AnotherHostsCertificateIsRefused) {
   HttpError error = Failure(Get("127.0.0.1"));
   EXPECT_EQ(error.verdict(), Verdict::kInvalid);
   EXPECT_THAT(error.message(), HasSubstr("127.0.0.1"));
+  try {
+    Send(Get("127.0.0.1"));
+  } catch (const UntrustedServer&) {
+    FAIL() << "its authority is known";
+  } catch (const HttpError&) {
+  }
 }
 
 TEST_F(CurlTlsTest, WithoutVerificationEveryServerIsTrusted) {

@@ -1,10 +1,12 @@
 #include "net/http/curl_transfer.h"
 
 #include <fmt/format.h>
+#include <openssl/x509_vfy.h>
 
 #include <algorithm>
 
 #include "base/text.h"
+#include "net/http/untrusted_server.h"
 #include "net/http/url.h"
 
 namespace nodepool::net {
@@ -43,6 +45,23 @@ std::string WithoutDuration(std::string message) {
       return message.erase(begin, unit + name.size() - begin);
   }
   return message;
+}
+
+// Whether the check of the server's certificate has found no authority to trust; not for one that is out of
+// date, or of another name.
+bool IsOfUnknownAuthority(CURL* easy) {
+  long result = X509_V_OK;
+  curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &result);
+  switch (result) {
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -316,7 +335,10 @@ void CurlTransfer::ThrowFailure() const {
     verdict = IsLasting(*result_) && !is_sent_ ? Verdict::kInvalid : Verdict::kRetry;
     why = WithoutDuration(*error_text_ != '\0' ? error_text_ : curl_easy_strerror(*result_));
   }
-  throw HttpError(verdict, fmt::format("{} {}: {}", call_->method, url_for_log_, why), is_sent_,
+  std::string message = fmt::format("{} {}: {}", call_->method, url_for_log_, why);
+  if (given_up_.empty() && !is_sent_ && IsOfUnknownAuthority(easy_))
+    throw UntrustedServer(std::move(message));
+  throw HttpError(verdict, std::move(message), is_sent_,
                   given_up_.empty() && result_ == CURLE_COULDNT_RESOLVE_HOST);
 }
 

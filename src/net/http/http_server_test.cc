@@ -1,16 +1,8 @@
 #include "net/http/http_server.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
-
 #include "async/event.h"
-#include "base/error.h"
 #include "net/http/curl_client.h"
-#include "net/http/hang_up.h"
+#include "net/http/http_server_for_test.h"
 #include "net/http/response_writer.h"
 
 namespace nodepool::net {
@@ -22,14 +14,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-Task<HttpResponse> Echo(HttpRequest request) {
-  if (request.path == "/throws") throw Error(Verdict::kFail, "no luck");
-  HttpResponse response;
-  response.body = request.method + " " + request.path + " a=" + request.Parameter("a") + " " + request.body;
-  response.headers = {{"X-Agent", request.Header("user-agent")}};
-  co_return response;
-}
 
 Task<HttpResponse> EchoAfter(Event& asked, Event& answered, HttpRequest request) {
   asked.Set();
@@ -52,93 +36,6 @@ Task<HttpResponse> Huge(int& count, HttpRequest request) {
   }
   co_return response;
 }
-
-constexpr const char* kAsk = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-
-// Pieces that a test sends one by one; the stream ends with it.
-class Pieces : public BodyStream {
- public:
-  ~Pieces() override { *is_gone_ = true; }
-  Task<std::shared_ptr<const std::string>> Next() override {
-    std::string piece = co_await queue_.Pop();
-    if (piece == "end") co_return nullptr;
-    co_return std::make_shared<const std::string>(std::move(piece));
-  }
-  void Send(std::string piece) { queue_.Push(std::move(piece)); }
-  std::shared_ptr<bool> is_gone() { return is_gone_; }
-
- private:
-  Queue<std::string> queue_;
-  std::shared_ptr<bool> is_gone_ = std::make_shared<bool>(false);
-};
-
-// Answers every request with the pieces.
-Task<HttpResponse> Streamed(std::weak_ptr<Pieces> pieces, HttpRequest) {
-  HttpResponse response;
-  response.content_type = "text/event-stream";
-  response.stream = pieces.lock();
-  if (!response.stream) response.body = "no stream";
-  co_return response;
-}
-
-class HttpServerTest : public ::testing::Test {
- protected:
-  HttpServer& Start(HttpLimits limits = {}) {
-    server_ = std::make_unique<HttpServer>(loop_, Echo, limits);
-    server_->Listen("127.0.0.1", 0);
-    return *server_;
-  }
-  // Serves streams; the server alone holds them.
-  std::shared_ptr<Pieces> StartStreams(HttpLimits limits = {}) {
-    auto pieces = std::make_shared<Pieces>();
-    std::weak_ptr<Pieces> offered = pieces;
-    server_ = std::make_unique<HttpServer>(
-        loop_, [offered](HttpRequest request) { return Streamed(offered, std::move(request)); }, limits);
-    server_->Listen("127.0.0.1", 0);
-    return pieces;
-  }
-  // A further client that listens to the pieces until the test ends; it is being answered.
-  void Listen(const std::shared_ptr<Pieces>& pieces) {
-    long others = pieces.use_count();
-    listeners_.Spawn("listen", TalkInto(heard_.emplace_back(), kAsk));
-    while (pieces.use_count() == others) RunToEnd(loop_, loop_.SleepFor(std::chrono::milliseconds(1)));
-  }
-  Task<> Reach(const bool& is_reached) {
-    SteadyTime deadline = loop_.SteadyNow() + std::chrono::seconds(10);
-    while (!is_reached && loop_.SteadyNow() < deadline) co_await loop_.SleepFor(std::chrono::milliseconds(1));
-    EXPECT_TRUE(is_reached);
-  }
-  void TearDown() override {
-    RunToEnd(loop_, listeners_.Stop());
-    if (server_) RunToEnd(loop_, server_->Stop());
-  }
-
-  // Sends `bytes` and reads until the server closes the connection.
-  Task<std::string> Talk(std::string bytes) {
-    asio::ip::tcp::socket socket(loop_.context());
-    HangUpLater fail(loop_, socket, std::chrono::seconds(10));
-    asio::ip::tcp::endpoint server(asio::ip::address_v4::loopback(),
-                                   static_cast<std::uint16_t>(server_->port()));
-    co_await socket.async_connect(server, asio::use_awaitable);
-    boost::system::error_code error;
-    auto token = asio::redirect_error(asio::use_awaitable, error);
-    co_await asio::async_write(socket, asio::buffer(bytes), token);
-    std::string answer;
-    char part[4096];
-    while (true) {
-      std::size_t size = co_await socket.async_read_some(asio::buffer(part), token);
-      answer.append(part, size);
-      if (error) co_return answer;
-    }
-  }
-  Task<> TalkInto(std::string& answer, std::string bytes) { answer = co_await Talk(std::move(bytes)); }
-  std::string Exchange(std::string bytes) { return RunToEnd(loop_, Talk(std::move(bytes))); }
-
-  Loop loop_;
-  std::unique_ptr<HttpServer> server_;
-  std::list<std::string> heard_;
-  TaskGroup listeners_{loop_, log::Logger("test")};
-};
 
 TEST_F(HttpServerTest, PassesTheParsedRequestOn) {
   Start();
@@ -457,74 +354,6 @@ TEST_F(HttpServerTest, OurOwnClient) {
   EXPECT_EQ(reply.body, "GET /x a=b ");
   RunToEnd(loop_, server_->Stop());
   EXPECT_THROW(RunToEnd(loop_, client.Send(call)), HttpError);
-}
-
-TEST_F(HttpServerTest, AStreamIsSentInChunksAsItComes) {
-  auto pieces = StartStreams();
-  for (const char* piece : {"one", "", "two", "end"}) pieces->Send(piece);
-  std::string answer = Exchange(kAsk);
-  EXPECT_THAT(answer, AllOf(HasSubstr("Transfer-Encoding: chunked\r\n"), HasSubstr("Connection: close\r\n"),
-                            HasSubstr("Content-Type: text/event-stream\r\n"),
-                            EndsWith("\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n")));
-}
-
-TEST_F(HttpServerTest, AnOldClientGetsAStreamWithoutChunks) {
-  auto pieces = StartStreams();
-  for (const char* piece : {"one", "two", "end"}) pieces->Send(piece);
-  std::string answer = Exchange("GET / HTTP/1.0\r\n\r\n");
-  EXPECT_THAT(answer, EndsWith("\r\n\r\nonetwo"));
-  EXPECT_THAT(answer, ::testing::Not(HasSubstr("chunked")));
-}
-
-TEST_F(HttpServerTest, TheHeadOfAStreamIsSentAlone) {
-  auto pieces = StartStreams();
-  std::string answer = Exchange("HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  EXPECT_THAT(answer, AllOf(HasSubstr("text/event-stream"), EndsWith("\r\n\r\n")));
-}
-
-TEST_F(HttpServerTest, AStreamEndsWhenItsClientHangsUp) {
-  auto pieces = StartStreams();
-  std::shared_ptr<bool> is_gone = pieces->is_gone();
-  asio::ip::tcp::socket client(loop_.context());
-  asio::ip::tcp::endpoint server(asio::ip::address_v4::loopback(),
-                                 static_cast<std::uint16_t>(server_->port()));
-  client.connect(server);
-  asio::write(client, asio::buffer(std::string(kAsk)));
-  auto has_begun = [&]() -> bool { return pieces.use_count() > 1; };
-  while (!has_begun()) RunToEnd(loop_, loop_.SleepFor(std::chrono::milliseconds(1)));
-  pieces.reset();
-  EXPECT_FALSE(*is_gone);
-  client.close();
-  RunToEnd(loop_, Reach(*is_gone));
-}
-
-TEST_F(HttpServerTest, AClientThatDoesNotReadItsStreamIsHungUpOn) {
-  auto pieces = StartStreams({.answer_time = std::chrono::milliseconds(50)});
-  std::shared_ptr<bool> is_gone = pieces->is_gone();
-  pieces->Send(std::string(20 << 20, 'x'));
-  asio::ip::tcp::socket client(loop_.context());
-  asio::ip::tcp::endpoint server(asio::ip::address_v4::loopback(),
-                                 static_cast<std::uint16_t>(server_->port()));
-  client.connect(server);
-  asio::write(client, asio::buffer(std::string(kAsk)));
-  while (pieces.use_count() == 1) RunToEnd(loop_, loop_.SleepFor(std::chrono::milliseconds(1)));
-  pieces.reset();
-  RunToEnd(loop_, Reach(*is_gone));
-}
-
-TEST_F(HttpServerTest, StreamsHaveALimitOfTheirOwn) {
-  auto pieces = StartStreams({.connections = 1, .streams = 2});  // HTTP-3
-  Listen(pieces);
-  Listen(pieces);
-  EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
-              AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("There are too many streams; try again later")));
-}
-
-TEST_F(HttpServerTest, AStopEndsStreams) {
-  auto pieces = StartStreams();
-  Listen(pieces);
-  RunToEnd(loop_, server_->Stop());
-  EXPECT_EQ(pieces.use_count(), 1) << "nothing holds the stream any more";
 }
 
 }  // namespace

@@ -130,8 +130,8 @@ std::string KeyOf(const Request& request, const Query& query) {
 }
 
 template <class T>
-Task<Response> Answer(const Launcher& launcher, std::shared_ptr<RecentAnswers> recent,
-                      std::shared_ptr<const Resource<T>> resource, Request request) {
+Task<Response> AnswerResource(const Launcher& launcher, std::shared_ptr<RecentAnswers> recent,
+                              std::shared_ptr<const Resource<T>> resource, Request request) {
   Expected<Query> query = ReadQuery(request, resource->fields.type().fields);
   if (!query) co_return ErrorResponse(request, 400, query.error().message());
   if (!resource->is_known_without_zookeeper && !launcher.records().is_complete())
@@ -156,7 +156,7 @@ Endpoint EndpointOf(const Launcher& launcher, std::shared_ptr<RecentAnswers> rec
   std::string path = "/api/v1/" + resource.name;
   auto shared = std::make_shared<const Resource<T>>(std::move(resource));
   auto answer = [&launcher, recent, shared](Request request) {
-    return Answer(launcher, recent, shared, std::move(request));
+    return AnswerResource(launcher, recent, shared, std::move(request));
   };
   return {"GET", std::move(path), answer, std::move(doc)};
 }

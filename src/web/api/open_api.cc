@@ -125,13 +125,13 @@ bool NeedsMembers(const JsonType& body) {
 }
 
 // One row for each field; fields of nested objects follow their parent.
-void AppendRows(std::string& out, const std::vector<FieldDoc>& fields, const std::string& parent) {
+void AppendFieldRows(std::string& out, const std::vector<FieldDoc>& fields, const std::string& parent) {
   for (const FieldDoc& field : fields) {
     out += fmt::format("| `{}{}` | {}{} | {} |\n", parent, field.key, DescriptionOf(field.type),
                        field.is_optional ? "; may be missing" : "", field.text);
     bool is_list = field.type.kind == JsonType::Kind::kList;
     const JsonType& inner = is_list ? *field.type.entries : field.type;
-    AppendRows(out, inner.fields, parent + field.key + (is_list ? "[]." : "."));
+    AppendFieldRows(out, inner.fields, parent + field.key + (is_list ? "[]." : "."));
   }
 }
 
@@ -147,7 +147,7 @@ void AppendEndpoint(std::string& out, const Endpoint& endpoint) {
   }
   if (endpoint.doc.body) {
     out += "To be sent:\n\n| field | type | |\n|---|---|---|\n";
-    AppendRows(out, endpoint.doc.body->fields, "");
+    AppendFieldRows(out, endpoint.doc.body->fields, "");
     out += "\nThe answer:\n\n";
   }
   if (!endpoint.doc.entry_of.empty()) {
@@ -157,7 +157,7 @@ void AppendEndpoint(std::string& out, const Endpoint& endpoint) {
   auto answer = endpoint.doc.answers.find("application/json");
   if (answer == endpoint.doc.answers.end()) return;
   out += "| field | type | |\n|---|---|---|\n";
-  AppendRows(out, answer->second.fields, "");
+  AppendFieldRows(out, answer->second.fields, "");
   out += '\n';
 }
 

@@ -103,8 +103,8 @@ Listing Labels(const Records& records) {
   return listing;
 }
 
-Listing Uploads(const Records& records) { return listing::ListUploads(records.images); }
-Listing Builds(const Records& records) { return listing::ListBuilds(records.images); }
+Listing UploadRows(const Records& records) { return listing::ListUploads(records.images); }
+Listing BuildRows(const Records& records) { return listing::ListBuilds(records.images); }
 Listing ImageStatus(const Records& records) { return listing::ListImageStatus(records.images); }
 
 // Without a pause: the cells refer to the records.
@@ -136,8 +136,8 @@ void RequireFit(std::size_t bytes) {
 
 List NodeList() { return InBothFormats(ColumnsOf(NodeColumns::kDetail), RowsOfNodes); }
 List RequestList() { return InBothFormats(listing::RequestColumns(), RowsOfRequests); }
-List UploadList() { return InBothFormats(listing::UploadColumns(), RowsOf<Uploads>); }
-List BuildList() { return InBothFormats(listing::BuildColumns(), RowsOf<Builds>); }
+List UploadList() { return InBothFormats(listing::UploadColumns(), RowsOf<UploadRows>); }
+List BuildList() { return InBothFormats(listing::BuildColumns(), RowsOf<BuildRows>); }
 List ImageStatusList() { return InBothFormats(listing::ImageStatusColumns(), RowsOf<ImageStatus>); }
 List LabelList() { return InBothFormats(LabelColumns(), RowsOf<Labels>); }
 

@@ -37,8 +37,8 @@ Task<> AppendTable(std::string& body, const Records& records, const List& list, 
   body = table.ToString();
 }
 
-Task<Response> Answer(const launcher::Launcher& launcher, std::shared_ptr<RecentAnswers> recent,
-                      std::shared_ptr<const List> list, Request request) {
+Task<Response> AnswerList(const launcher::Launcher& launcher, std::shared_ptr<RecentAnswers> recent,
+                          std::shared_ptr<const List> list, Request request) {
   if (!launcher.records().is_complete()) {
     co_return ErrorResponse(request, 503, launcher::Records::kNotComplete);
   }
@@ -82,7 +82,7 @@ std::vector<Endpoint> ListEndpoints(const launcher::Launcher& launcher,
     doc.parameters.insert(doc.parameters.end(), parameters.begin(), parameters.end());
     auto shared = std::make_shared<const List>(std::move(list));
     auto answer = [&launcher, recent, shared](Request request) {
-      return Answer(launcher, recent, shared, std::move(request));
+      return AnswerList(launcher, recent, shared, std::move(request));
     };
     endpoints.push_back({"GET", std::move(path), answer, std::move(doc), true});
   };

@@ -13,7 +13,7 @@ const Topics kNodesOnly = *ReadTopics("nodes");
 
 SteadyTime At(int seconds) { return SteadyTime(std::chrono::seconds(seconds)); }
 
-std::string TextOf(EventRing& ring, EventRing::Position from, Topics topics) {
+std::string EventsFrom(EventRing& ring, EventRing::Position from, Topics topics) {
   std::optional<EventRing::Part> part = ring.Read(from, topics);
   return part ? *part->text : "lost";
 }
@@ -23,10 +23,10 @@ TEST(EventRing, EventsAreTextOfAStream) {
   EventRing::Position begin = ring.end();
   ring.Append(Topic::kNodes, R"({"id":"1"})", At(0));
   ring.Append(Topic::kRequests, "{}", At(0));
-  EXPECT_EQ(TextOf(ring, begin, kAll),
+  EXPECT_EQ(EventsFrom(ring, begin, kAll),
             "id: e-1\nevent: nodes\ndata: {\"id\":\"1\"}\n\nid: e-2\nevent: requests\ndata: {}\n\n");
-  EXPECT_EQ(TextOf(ring, begin, kNodesOnly), "id: e-1\nevent: nodes\ndata: {\"id\":\"1\"}\n\n");
-  EXPECT_EQ(TextOf(ring, ring.end(), kAll), "");
+  EXPECT_EQ(EventsFrom(ring, begin, kNodesOnly), "id: e-1\nevent: nodes\ndata: {\"id\":\"1\"}\n\n");
+  EXPECT_EQ(EventsFrom(ring, ring.end(), kAll), "");
 }
 
 TEST(EventRing, ReadersOfTheSameShareTheText) {
@@ -42,14 +42,15 @@ TEST(EventRing, ReadersOfTheSameShareTheText) {
 TEST(EventRing, WhatIsKeptIsBounded) {  // PAGE-4
   EventRing by_count("e", {.events = 3});
   for (int i = 0; i < 5; ++i) by_count.Append(Topic::kNodes, "{}", At(i));
-  EXPECT_EQ(TextOf(by_count, 2, kAll), "lost");
-  EXPECT_THAT(TextOf(by_count, 3, kAll), ::testing::StartsWith("id: e-3\n"));
+  EXPECT_EQ(EventsFrom(by_count, 2, kAll), "lost");
+  EXPECT_THAT(EventsFrom(by_count, 3, kAll), ::testing::StartsWith("id: e-3\n"));
   EventRing by_size("e", {.bytes = 1000});
   for (int i = 0; i < 5; ++i) by_size.Append(Topic::kNodes, std::string(400, '1'), At(i));
-  EXPECT_EQ(TextOf(by_size, 3, kAll), "lost");
-  EXPECT_NE(TextOf(by_size, 4, kAll), "lost");
+  EXPECT_EQ(EventsFrom(by_size, 3, kAll), "lost");
+  EXPECT_NE(EventsFrom(by_size, 4, kAll), "lost");
   by_size.Append(Topic::kNodes, std::string(4000, '1'), At(6));
-  EXPECT_EQ(TextOf(by_size, 6, kAll).size(), 4000 + std::string("id: e-6\nevent: nodes\ndata: \n\n").size());
+  EXPECT_EQ(EventsFrom(by_size, 6, kAll).size(),
+            4000 + std::string("id: e-6\nevent: nodes\ndata: \n\n").size());
 }
 
 TEST(EventRing, ALongAbsenceIsReadInParts) {
@@ -87,7 +88,7 @@ TEST(EventRing, IdsArePositions) {  // PAGE-2
   EXPECT_EQ(ring.Since(At(9)), ring.end());
   ring.Clear();
   EXPECT_EQ(ring.After("e-4"), std::nullopt) << "what happened meanwhile is not known";
-  EXPECT_EQ(TextOf(ring, 5, kAll), "lost");
+  EXPECT_EQ(EventsFrom(ring, 5, kAll), "lost");
 }
 
 TEST(Topics, NamesChooseThem) {

@@ -30,7 +30,7 @@ bool TakesGzip(const Request& request) {
   return false;
 }
 
-bool IsKnown(const Request& request, const PageFile& file) {
+bool HasFile(const Request& request, const PageFile& file) {
   std::vector<std::string> known = Split(request.Header("if-none-match"), ',');
   return std::ranges::any_of(known, [&](const std::string& tag) {
     std::string trimmed = Trimmed(tag);
@@ -38,13 +38,13 @@ bool IsKnown(const Request& request, const PageFile& file) {
   });
 }
 
-Response Answer(const Request& request, const PageFile& file) {
+Response AnswerFile(const Request& request, const PageFile& file) {
   Response response;
   response.content_type = file.content_type;
   response.headers = {{"Cache-Control", "no-cache"},         {"ETag", std::string(file.tag)},
                       {"Vary", "Accept-Encoding"},           {"Content-Security-Policy", kPolicy},
                       {"X-Content-Type-Options", "nosniff"}, {"Referrer-Policy", "no-referrer"}};
-  if (IsKnown(request, file)) {
+  if (HasFile(request, file)) {
     response.status = 304;
     return response;
   }
@@ -60,7 +60,7 @@ std::vector<Endpoint> PageEndpoints() {
   std::vector<Endpoint> endpoints;
   for (const PageFile& file : PageFiles()) {
     std::string path = file.name == "index.html" ? "/" : "/assets/" + std::string(file.name);
-    auto answer = [file](const Request& request) { return Answer(request, file); };
+    auto answer = [file](const Request& request) { return AnswerFile(request, file); };
     endpoints.push_back({"GET", std::move(path), Pure(answer)});
   }
   return endpoints;

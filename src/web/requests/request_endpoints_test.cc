@@ -1,15 +1,6 @@
 #include "web/requests/request_endpoints.h"
 
-#include <gmock/gmock.h>
-
-#include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
-
-#include "async/task_group.h"
-#include "launcher/launcher_fixture_for_test.h"
-#include "web/access/tokens_for_test.h"
-#include "web/live/live_endpoints.h"
+#include "web/requests/requests_site_for_test.h"
 
 namespace nodepool::web {
 namespace {
@@ -20,103 +11,6 @@ using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr const char* kRequests = "/api/v1/requests";
-
-class RequestsSiteTest : public launcher::LauncherTest {
- protected:
-  void SetUp() override {
-    LauncherTest::SetUp();
-    config::WebToken bounded = Token("bounded");
-    bounded.max_nodes = 2;
-    access_.Configure(WithTokens({Token("ci"), Token("other"), Token("reader", {Scope::kRead}),
-                                  Token("ops", {Scope::kRead, Scope::kOperate}), bounded}));
-    running_ = &StartLauncher();
-    router_.emplace(RequestEndpoints(time_.loop(), *running_->launcher, access_));
-  }
-  net::HttpRequest Asking(std::string method, std::string target, std::string body = "",
-                          std::string token = "ci") {
-    net::HttpRequest request;
-    request.method = std::move(method);
-    EXPECT_TRUE(net::ParseTarget(target, request));
-    request.headers["content-type"] = "application/json";
-    request.headers["authorization"] = "Bearer " + TokenText(token);
-    request.headers["accept"] = "application/json";
-    request.headers["host"] = "nodepool.example.org";
-    request.peer = "192.0.2.1";
-    request.body = std::move(body);
-    return request;
-  }
-  Response Ask(std::string method, std::string target, std::string body = "", std::string token = "ci") {
-    return Send(Asking(std::move(method), std::move(target), std::move(body), std::move(token)));
-  }
-  Response Send(net::HttpRequest request) { return time_.Run(router_->Answer(std::move(request))); }
-  static std::string LocationOf(const Response& response) {
-    for (const auto& [name, value] : response.headers) {
-      if (name == "Location") return value;
-    }
-    return "";
-  }
-  // The location of a new request.
-  std::string Make(std::string labels = R"(["small"])", std::string token = "ci") {
-    Response response = Ask("POST", kRequests, R"({"labels": )" + labels + "}", std::move(token));
-    EXPECT_EQ(response.status, 201) << response.body;
-    return LocationOf(response);
-  }
-  json::object Show(const std::string& location, std::string token = "ci") {
-    Response response = Ask("GET", location, "", std::move(token));
-    EXPECT_EQ(response.status, 200) << response.body;
-    return json::parse(response.body).as_object();
-  }
-  std::string MakeHeld(std::string labels = R"(["small"])") {
-    std::string location = Make(std::move(labels));
-    EXPECT_TRUE(Await([&] { return Show(location).at("state") == "held"; }));
-    return location;
-  }
-  // Labels that only another launcher has.
-  std::string MakeWaiting() {
-    AddForeignPool([](Component& pool) { pool.supported_labels = {LabelName("rare")}; });
-    time_.Advance(seconds(1));
-    return Make(R"(["rare"])");
-  }
-
-  // What a stream of the token's leases sends from now on.
-  std::string& Listen(std::string token, const std::string& last_id = "") {
-    if (!live_) {
-      live_ = std::make_shared<Live>(time_.loop(), *running_->launcher, prometheus_,
-                                     std::make_shared<RecentAnswers>(time_.loop()));
-      streams_.emplace(LiveEndpoints(time_.loop(), live_, access_));
-    }
-    net::HttpRequest request = Asking("GET", "/api/v1/events?topics=leases", "", std::move(token));
-    if (!last_id.empty()) request.headers["last-event-id"] = last_id;
-    Response response = time_.Run(streams_->Answer(std::move(request)));
-    EXPECT_EQ(response.status, 200);
-    std::string& text = texts_.emplace_back();
-    readers_.Spawn("listen", ReadUntilItEnds(text, response.stream));
-    time_.Advance(std::chrono::milliseconds(60));
-    return text;
-  }
-  static Task<> ReadUntilItEnds(std::string& text, std::shared_ptr<net::BodyStream> stream) {
-    while (std::shared_ptr<const std::string> piece = co_await stream->Next()) text += *piece;
-    text += "(the end)";
-  }
-  void TearDown() override {
-    time_.Run(readers_.Stop());
-    streams_.reset();
-    live_.reset();
-    LauncherTest::TearDown();
-  }
-
-  Running* running_ = nullptr;
-  metrics::Prometheus prometheus_;
-  std::shared_ptr<Live> live_;
-  std::optional<Router> streams_;
-  std::list<std::string> texts_;
-  TaskGroup readers_{time_.loop(), log::Logger("test")};
-  Access access_{time_.loop(), &MatchPlainly};
-  std::optional<Router> router_;
-  log::Capture log_;
-};
 
 // REQ-33
 TEST_F(RequestsSiteTest, ATokenSaysWhatItAllows) {
@@ -436,29 +330,6 @@ TEST_F(RequestsSiteTest, WithoutZooKeeperTheClientShallTryAgain) {
   zk_.Reconnect(*running_->client);
 }
 
-// REQ-24
-TEST_F(RequestsSiteTest, AStreamShowsTheLeasesThatTheListShows) {
-  std::string& own = Listen("ci");
-  std::string& others = Listen("other");
-  std::string& all = Listen("ops");
-  std::string location = MakeHeld();
-  std::string id = location.substr(location.rfind('/') + 1);
-  NodeId node(std::string(Show(location).at("nodes").at(0).at("id").as_string()));
-  ChangeNode(node, [](Node& record) { record.connection_port = json::object({{"token", "hidden"}}); });
-  time_.Advance(std::chrono::milliseconds(100));
-  EXPECT_THAT(own, AllOf(HasSubstr("event: hello"), HasSubstr("event: leases\ndata: {\"id\":\"" + id),
-                         HasSubstr("\"state\":\"held\""), HasSubstr("hidden")));
-  EXPECT_THAT(all, AllOf(HasSubstr(id), HasSubstr("\"state\":\"held\""), HasSubstr("redacted"),
-                         Not(HasSubstr("hidden"))));
-  EXPECT_THAT(others, AllOf(HasSubstr("event: hello"), Not(HasSubstr("event: leases"))));
-  EXPECT_EQ(Ask("DELETE", location).status, 204);
-  ASSERT_TRUE(Await([&] { return Nodes().empty(); }));
-  time_.Advance(std::chrono::milliseconds(100));
-  for (const std::string& text : {own, all})
-    EXPECT_THAT(text, HasSubstr("data: {\"id\":\"" + id + "\",\"is_gone\":true}"));
-  EXPECT_THAT(others, Not(HasSubstr("event: leases")));
-}
-
 // WHY-5
 TEST_F(RequestsSiteTest, ALabelThatNoLauncherOffersIsRefusedAtOnce) {
   net::HttpRequest first = Asking("POST", kRequests, R"({"labels": ["rare"]})");
@@ -479,44 +350,6 @@ TEST_F(RequestsSiteTest, ALabelThatNoLauncherOffersIsRefusedAtOnce) {
   Put("/nodepool/components/launcher/elsewhere", ToJson(starting));
   time_.Advance(seconds(1));
   EXPECT_EQ(Ask("POST", kRequests, R"({"labels": ["rare"]})").status, 201) << "it may offer the label soon";
-}
-
-// REQ-24
-TEST_F(RequestsSiteTest, AStreamSaysWhyARequestWaits) {
-  std::string& text = Listen("ci");
-  std::string location = MakeWaiting();
-  time_.Advance(seconds(2));
-  std::string waits = json::serialize(Show(location).at("waits"));
-  EXPECT_NE(waits, "[]");
-  EXPECT_THAT(text, HasSubstr("\"waits\":" + waits));
-  EXPECT_EQ(Show(location).at("reason").at("text"), "left to other main, which has its labels");
-}
-
-// REQ-24
-TEST_F(RequestsSiteTest, AStreamThatReturnsCatchesUpAsItsOwnClientOnly) {
-  std::string& text = Listen("ci");
-  std::size_t begin = text.find("id: ") + 4;
-  std::string last = text.substr(begin, text.find('\n', begin) - begin);
-  MakeHeld();
-  time_.Advance(seconds(10));
-  EXPECT_THAT(Listen("ci", last), AllOf(HasSubstr("event: leases"), Not(HasSubstr("event: reset"))));
-  EXPECT_THAT(Listen("other", last), Not(HasSubstr("event: leases")));
-  EXPECT_THAT(Listen("ci", "elsewhere-7"), HasSubstr("event: reset"));
-}
-
-// REQ-25
-TEST_F(RequestsSiteTest, AStreamEndsWithItsToken) {
-  std::string& text = Listen("ci");
-  std::string& other = Listen("other");
-  access_.Configure(WithTokens({Token("other")}));
-  Make(R"(["small"])", "other");
-  time_.Advance(seconds(3));
-  EXPECT_THAT(text, ::testing::EndsWith("(the end)"));
-  EXPECT_THAT(other, AllOf(HasSubstr("event: leases"), Not(HasSubstr("(the end)"))));
-  net::HttpRequest request = Asking("GET", "/api/v1/events?topics=nodes,leases");
-  request.headers.erase("authorization");
-  EXPECT_EQ(time_.Run(streams_->Answer(request)).status, 401);
-  EXPECT_EQ(time_.Run(streams_->Answer(Asking("GET", "/api/v1/events?topics=leases"))).status, 401);
 }
 
 // REQ-26

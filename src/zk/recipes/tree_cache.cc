@@ -1,22 +1,17 @@
 #include "zk/recipes/tree_cache.h"
 
 #include <algorithm>
-#include <deque>
 
 #include "async/attempt.h"
 #include "async/backoff.h"
-#include "async/progress.h"
 #include "base/error.h"
-#include "base/log/logging.h"
 #include "base/random.h"
 #include "base/scope_exit.h"
-#include "base/text_hash.h"
+#include "zk/recipes/tree_cache_impl.h"
 
 namespace nodepool::zk {
 namespace {
 
-// Messages in flight at a time.
-constexpr int kMaxMessages = 8;
 // Reads in one message: so many of the largest records that servers accept by default are half of
 // the longest answer that our client accepts.
 constexpr std::size_t kMaxReads = 32;
@@ -28,145 +23,6 @@ Backoff::Settings Pauses() {
 }
 
 }  // namespace
-
-// How order is preserved: everything to be reported becomes an item of one queue; an item that has
-// to be read first holds up those behind it. So the listener is notified of changes in the order in
-// which they happened, although many reads are in flight.
-//
-// A round begins with each connection. Its walk appends an item for every znode found to the same
-// queue, and after them one that compares what is known with what the round has seen. Changes that
-// happen meanwhile are in the queue, too.
-struct TreeCache::Impl {
-  struct Item {
-    enum class Kind { kData, kPresent, kGone, kEndOfWalk };
-    Kind kind;
-    std::string path;
-    std::uint64_t number;  // its place in the queue
-    bool is_settled;       // false: the read has not been answered
-    bool is_walk = false;  // the walk continues below it
-    Result<NodeData> answer = std::unexpected(Code::kNoNode);
-  };
-  using ItemPtr = std::shared_ptr<Item>;
-
-  // Something to read from the servers: the data for an item, or else the children of a path, for
-  // the walk.
-  struct Job {
-    ItemPtr item;
-    std::string path;
-
-    ReadOp op() const {
-      return item ? ReadOp{ReadOp::Kind::kData, item->path} : ReadOp{ReadOp::Kind::kChildren, path};
-    }
-  };
-
-  // A change that the answer to a write of our own shows.
-  struct Awaited {
-    std::string target;  // see OwnWrites
-    ItemPtr item;
-  };
-
-  // What was reported to the listener. A listener that fails, for lack of memory, gets it in the next round
-  // again.
-  struct Known {
-    std::int64_t mzxid;   // 0 where only existence matters, or it is of an earlier session
-    std::uint64_t round;  // in which it was last seen
-
-    // Whether what was reported is this version or, in the same round, a later one, which a read that was
-    // sent before may have shown. In a later round a lower number is news: servers whose state was restored.
-    bool Covers(std::int64_t other, std::uint64_t in_round) const {
-      return in_round == round ? other <= mzxid : other == mzxid;
-    }
-  };
-
-  // The reads of one path that are in the queue.
-  struct Reads {
-    int count = 0;
-    ItemPtr unsent;                // will show all that happened so far
-    std::uint64_t valid_from = 0;  // earlier ones were overtaken by a deletion
-  };
-
-  Impl(Loop& loop, Client& client, std::string root, Listener& listener)
-      : loop(loop),
-        client(client),
-        root(std::move(root)),
-        listener(listener),
-        logger("nodepool.zk.ZooKeeper"),
-        tasks(loop, logger) {}
-
-  // Tasks.
-  Task<> Run();
-  Task<> OneRound();
-  Task<> Ask();
-  Task<> AskFor(const std::vector<Job>& asked);
-  Task<> CatchUp();
-
-  // Handlers of events.
-  void OnState(SessionState state);
-  void OnEvent(const WatchEvent& event);
-  void OnOwnWrite(const std::string& target, const std::string& path, const NodeData* node);
-  bool IsUnannounced(const std::string& path, const NodeData& node) const;
-  void OnFound(const std::string& path);
-  void EndRound();
-  void DistrustFormerSession();
-
-  // Requests to the servers and their answers.
-  std::vector<Job> TakeJobs();
-  void OnAnswers(const std::vector<Job>& asked, std::vector<ReadResult> answers);
-  void Settle(Item& item);
-
-  // The queue.
-  void Read(const std::string& path, bool is_walk, std::string target = "");
-  void Push(Item::Kind kind, const std::string& path);
-  void Enqueue(Job job);
-  void EndWalkJob();
-  void DeliverSettled();
-  void DeliverData(Item& item);
-  void DeliverPresent(const std::string& path);
-  void DeliverGone(const std::string& path);
-  void DeliverEndOfWalk();
-
-  bool IsBelowRoot(std::string_view path) const { return path.size() > root.size(); }
-  // A path without the root, as `known` has it: most of those are short enough to need no memory of their
-  // own.
-  std::string BelowRoot(const std::string& path) const {
-    return path.substr(root == "/" ? 1 : root.size() + 1);
-  }
-  std::string ChildPath(const std::string& path, const std::string& name) const {
-    return path == "/" ? "/" + name : path + "/" + name;
-  }
-
-  Loop& loop;
-  Client& client;
-  std::string root;
-  Listener& listener;
-  log::Logger logger;
-  TaskGroup tasks;
-  Subscription session_listener;
-  Subscription write_listener;
-  std::optional<Subscription> watch;
-  Event connected{"a connection to ZooKeeper"};
-  Event round_ended{"a change, or a fault of reading"};
-  Event synced{"a complete cache"};
-  Progress reported{
-      "the cache to catch up"};  // of the numbers of the queue; a dropped item counts as reported
-
-  std::uint64_t session = 0;  // the generation of that in which `known` is compared
-  std::uint64_t round = 0;
-  bool is_in_round = false;
-  bool was_synced = false;  // in this round
-  bool is_walking = false;
-  int walk_jobs = 0;  // unfinished parts of the walk
-  int askers = 0;
-  std::uint64_t last_number = 0;
-  std::deque<ItemPtr> line;
-  std::deque<Job> jobs;
-  std::vector<Awaited> awaited;  // seldom more than one: events and answers come in pairs
-  TextMap<Known> known;          // by the path below the root
-  TextMap<Reads> reads;
-  // Paths of which only existence matters, and that an event reported during the walk: a
-  // listing that was answered before the event but handled after it must not contradict it.
-  TextSet decided;
-};
 
 Task<> TreeCache::Impl::Run() {
   co_await connected.Wait();
@@ -272,17 +128,6 @@ void TreeCache::Impl::OnAnswers(const std::vector<Job>& asked, std::vector<ReadR
   DeliverSettled();
 }
 
-void TreeCache::Impl::Settle(Item& item) {
-  item.is_settled = true;
-  if (!item.is_walk) return;
-  bool has_children = item.answer && item.answer->stat.num_children > 0;
-  if (has_children) {
-    ++walk_jobs;
-    Enqueue(Job{nullptr, item.path});
-  }
-  EndWalkJob();
-}
-
 void TreeCache::Impl::OnState(SessionState state) {
   if (state == SessionState::kConnected) {
     connected.Set();
@@ -379,43 +224,6 @@ void TreeCache::Impl::EndRound() {
   reported.Reach(last_number);
 }
 
-// `target`: of the own write that will show the change, else empty.
-void TreeCache::Impl::Read(const std::string& path, bool is_walk, std::string target) {
-  Reads& of_path = reads[path];
-  if (of_path.unsent) {
-    if (is_walk && !std::exchange(of_path.unsent->is_walk, true)) ++walk_jobs;
-    return;
-  }
-  auto item = std::make_shared<Item>(Item{Item::Kind::kData, path, ++last_number, false, is_walk});
-  if (is_walk) ++walk_jobs;
-  ++of_path.count;
-  of_path.unsent = item;
-  line.push_back(item);
-  if (target.empty()) {
-    Enqueue(Job{item, {}});
-  } else {
-    awaited.push_back({std::move(target), std::move(item)});
-  }
-}
-
-void TreeCache::Impl::Push(Item::Kind kind, const std::string& path) {
-  line.push_back(std::make_shared<Item>(Item{kind, path, ++last_number, true}));
-}
-
-void TreeCache::Impl::Enqueue(Job job) {
-  jobs.push_back(std::move(job));
-  if (askers >= kMaxMessages) return;
-  ++askers;
-  tasks.Spawn("read the tree below " + root, Ask());
-}
-
-void TreeCache::Impl::EndWalkJob() {
-  if (--walk_jobs > 0) return;
-  is_walking = false;
-  decided.clear();
-  Push(Item::Kind::kEndOfWalk, root);
-}
-
 // The events of all earlier changes arrive before the answer to a sync, and what they report goes
 // through the queue.
 Task<> TreeCache::Impl::CatchUp() {
@@ -426,70 +234,6 @@ Task<> TreeCache::Impl::CatchUp() {
     co_await client.Sync(root);
     co_await reported.WaitFor(last_number);
   } while (caught_in != round);
-}
-
-void TreeCache::Impl::DeliverSettled() {
-  if (line.empty()) return;
-  while (!line.empty() && line.front()->is_settled) {
-    ItemPtr item = std::move(line.front());
-    line.pop_front();
-    switch (item->kind) {
-      case Item::Kind::kData:
-        DeliverData(*item);
-        break;
-      case Item::Kind::kPresent:
-        DeliverPresent(item->path);
-        break;
-      case Item::Kind::kGone:
-        DeliverGone(item->path);
-        break;
-      case Item::Kind::kEndOfWalk:
-        DeliverEndOfWalk();
-        break;
-    }
-  }
-  reported.Reach(line.empty() ? last_number : line.front()->number - 1);
-}
-
-void TreeCache::Impl::DeliverData(Item& item) {
-  auto of_path = reads.find(item.path);
-  bool is_overtaken = item.number < of_path->second.valid_from;
-  if (--of_path->second.count == 0) reads.erase(of_path);
-  if (is_overtaken) return;
-  if (!item.answer) return DeliverGone(item.path);
-  std::int64_t mzxid = item.answer->stat.mzxid;
-  std::string below = BelowRoot(item.path);
-  auto entry = known.find(below);
-  bool is_known = entry != known.end() && entry->second.Covers(mzxid, round);
-  if (!is_known) listener.OnNode(item.path, *item.answer);
-  known.insert_or_assign(std::move(below), Known{is_known ? entry->second.mzxid : mzxid, round});
-}
-
-void TreeCache::Impl::DeliverPresent(const std::string& path) {
-  std::string below = BelowRoot(path);
-  auto entry = known.find(below);
-  bool is_known = entry != known.end();
-  if (!is_known) listener.OnNode(path, NodeData());
-  known.insert_or_assign(std::move(below), Known{is_known ? entry->second.mzxid : 0, round});
-}
-
-void TreeCache::Impl::DeliverGone(const std::string& path) {
-  std::string below = BelowRoot(path);
-  if (known.contains(below)) listener.OnGone(path);
-  known.erase(below);
-}
-
-void TreeCache::Impl::DeliverEndOfWalk() {
-  std::vector<std::string> vanished;
-  for (const auto& [below, entry] : known) {
-    if (entry.round != round) vanished.push_back(ChildPath(root, below));
-  }
-  // Children before their parents, as the servers delete.
-  std::ranges::sort(vanished, std::greater<>());
-  for (const std::string& path : vanished) DeliverGone(path);
-  was_synced = true;
-  synced.Set();
-  listener.OnSynced();
 }
 
 TreeCache::TreeCache(Loop& loop, Client& client, std::string root, Listener& listener)

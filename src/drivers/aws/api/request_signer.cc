@@ -9,7 +9,7 @@ namespace nodepool::drivers::aws {
 namespace {
 
 // As operators know the call: the action, or what is called.
-std::string NameOf(const net::HttpCall& call) {
+std::string ActionIn(const net::HttpCall& call) {
   constexpr std::string_view kAction = "Action=";
   if (call.body.starts_with(kAction)) {
     return call.body.substr(kAction.size(), call.body.find('&') - kAction.size());
@@ -24,7 +24,7 @@ Task<RequestSigner::Renew> RequestSigner::Sign(net::HttpCall& call) {
   for (auto& header : SignatureHeaders(call, *credentials, scope_, clock_.Now())) {
     call.headers.push_back(std::move(header));
   }
-  co_return [this, credentials, name = NameOf(call)](const net::HttpReply& refusal) {
+  co_return [this, credentials, name = ActionIn(call)](const net::HttpReply& refusal) {
     clock_.CorrectAfter(refusal, name);
     credentials_.Discard(credentials);
   };

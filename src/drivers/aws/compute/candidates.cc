@@ -4,7 +4,7 @@ namespace nodepool::drivers::aws {
 
 namespace {
 
-std::string NameOf(const Candidate& candidate, bool is_spot) {
+std::string CandidateName(const Candidate& candidate, bool is_spot) {
   std::string name = candidate.type;
   if (is_spot) name += " spot";
   const AwsPlace& place = candidate.place;
@@ -31,7 +31,7 @@ std::vector<std::string> CandidateNames(const AwsLabel& label, const AwsPool& po
   if (label.fleet_strategy) return names;
   std::vector<Candidate> candidates = CandidatesOf(label, pool);
   if (candidates.size() < 2) return names;
-  for (const Candidate& candidate : candidates) names.push_back(NameOf(candidate, label.use_spot));
+  for (const Candidate& candidate : candidates) names.push_back(CandidateName(candidate, label.use_spot));
   return names;
 }
 

@@ -86,7 +86,7 @@ std::string PythonJson(const json::value& value) {
 
 // A Python launcher of the same provider deletes templates whose names it does not know, so names are
 // computed exactly as it does.
-std::string NameOf(const json::object& data, const std::string& provider) {
+std::string TemplateName(const json::object& data, const std::string& provider) {
   json::array tags;
   for (const auto& [key, value] : TemplateTags(provider))
     tags.push_back(json::object{{"Key", key}, {"Value", value}});
@@ -107,7 +107,7 @@ LaunchTemplate TemplateOf(const AwsLabel& label, const AwsPool& pool, const std:
     result.data["MetadataOptions"] = json::object{{"HttpTokens", *label.imdsv2}, {"HttpEndpoint", "enabled"}};
   }
   if (label.userdata && !label.userdata->empty()) result.data["UserData"] = Base64(*label.userdata);
-  result.name = NameOf(result.data, provider);
+  result.name = TemplateName(result.data, provider);
   return result;
 }
 

@@ -81,7 +81,7 @@ Task<std::uint64_t> SendFile(Session& session, const ImageUploadParameters& uplo
 }
 
 // The image's record.
-Task<json::object> WaitActive(Session& session, std::string id) {
+Task<json::object> WaitImageActive(Session& session, std::string id) {
   while (true) {
     ApiReply reply = co_await session.Call(ImageCall("GET", "/images/" + id));
     json::object record = reply.body.is_object() ? std::move(reply.body.as_object()) : json::object();
@@ -116,7 +116,7 @@ void CheckStored(const ImageUploadParameters& upload, std::uint64_t sent, const 
 
 Task<> FillDirectly(Session& session, const ImageUploadParameters& upload, std::string id) {
   std::uint64_t sent = co_await SendFile(session, upload, "/images/" + id + "/file");
-  json::object record = co_await WaitActive(session, id);
+  json::object record = co_await WaitImageActive(session, id);
   CheckStored(upload, sent, record);
 }
 
@@ -126,7 +126,7 @@ Task<> FillByImport(Session& session, const ImageUploadParameters& upload, std::
   ApiCall import = ImageCall("POST", "/images/" + id + "/import");
   import.body = json::object{{"method", {{"name", "glance-direct"}}}};
   co_await session.Call(std::move(import));
-  co_await WaitActive(session, id);
+  co_await WaitImageActive(session, id);
 }
 
 // `id` is empty until the cloud has given one.
