@@ -31,8 +31,11 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME nodepool-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "Headers and tools for authors of Nodepool drivers")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-  "nodepool (= ${PROJECT_VERSION}), libboost1.81-dev, libboost-json1.81-dev, libfmt-dev")
+# Drivers need the packages whose headers this build has used: a driver with another Boost or fmt is refused.
+execute_process(COMMAND sh -c "dpkg-query -S \"$@\" | cut -d : -f 1 | sort -u | paste -s -d , | sed 's/,/, /g'" sh
+    ${Boost_INCLUDE_DIRS}/boost/version.hpp ${boost_json_DIR}/boost_json-config.cmake ${fmt_DIR}/fmt-config.cmake
+  OUTPUT_VARIABLE header_packages OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "nodepool (= ${PROJECT_VERSION}), ${header_packages}")
 
 set(CPACK_DEBIAN_LIBVIRT_PACKAGE_NAME nodepool-libvirt)
 set(CPACK_DEBIAN_LIBVIRT_PACKAGE_SECTION admin)

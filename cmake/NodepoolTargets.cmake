@@ -8,13 +8,13 @@ target_compile_definitions(np_options INTERFACE
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
   SPDLOG_FMT_EXTERNAL)
 target_include_directories(np_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # libstdc++ 12 offers std::expected only to compilers that announce the final
-  # concepts; clang 16 implements what it needs but announces less.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
+  # libstdc++ offers std::expected only to compilers that announce the final
+  # concepts; these releases of clang implement what it needs but announce less.
   target_compile_definitions(np_options INTERFACE __cpp_concepts=202002L)
   target_compile_options(np_options INTERFACE -Wno-builtin-macro-redefined -Wno-macro-redefined)
-else()
-  # GCC 12 reports these on correct inlined std::string and coroutine code.
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC reports these on correct inlined std::string and coroutine code.
   target_compile_options(np_options INTERFACE -Wno-restrict -Wno-dangling-pointer -Wno-maybe-uninitialized
                          -Wno-mismatched-new-delete)
   # Collecting garbage takes a tenth of the time that a unit of a unity build needs to compile.

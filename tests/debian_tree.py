@@ -1,6 +1,7 @@
 """Fresh Debians in folders, made by debootstrap from the mirror of this machine."""
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 
@@ -9,6 +10,7 @@ from services import Process, wait_for
 
 MISSING = next((f"{tool} is missing" for tool in ("debootstrap", "bwrap") if shutil.which(tool) is None),
                None if os.geteuid() == 0 else "only root makes a Debian")
+RELEASE = platform.freedesktop_os_release().get("VERSION_CODENAME", "")  # of this machine
 CHECKOUT = pathlib.Path("/srv/nodepool")  # of a newcomer; not below /tmp, which systemd makes empty
 ENVIRONMENT = {"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 
@@ -23,12 +25,21 @@ class Debian:
         self.environment = dict(ENVIRONMENT)
 
     @classmethod
-    def bootstrap(cls, folder: pathlib.Path) -> "Debian":
+    def bootstrap(cls, folder: pathlib.Path, release: str = RELEASE) -> "Debian":
         """As small as Debian is."""
-        run("debootstrap", "--variant=minbase", "bookworm", folder)
+        run("debootstrap", "--variant=minbase", release, folder)
         folder.chmod(0o755)  # the root directory of everybody in it
         (folder / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n")  # a copy need not survive a power failure
         return cls(folder)
+
+    def upgrade(self):
+        """To the release's latest packages. debootstrap has named the mirror in sources.list, as "deb URL RELEASE main"."""
+        sources = self.path("/etc/apt/sources.list")
+        _, mirror, release, *_ = sources.read_text().split()
+        sources.write_text("".join(f"deb {url} {suite} main\n" for url, suite in (
+            (mirror, release), (mirror, f"{release}-updates"), (f"{mirror.rstrip('/')}-security", f"{release}-security"))))
+        self.run("apt-get", "update", "-q")
+        self.run("apt-get", "upgrade", "-q", "-y")
 
     def copy(self, folder: pathlib.Path) -> "Debian":
         run("cp", "-a", f"{self.folder}/.", folder)

@@ -12,8 +12,6 @@ from nodepool_helpers import ROOT, run
 
 # What an installed Debian has and debootstrap's smallest one has not.
 BASICS = ["systemd-sysv", "openssh-server"]
-SOURCES = "".join(f"deb http://deb.debian.org/{path} main\n" for path in
-                  ("debian bookworm", "debian bookworm-updates", "debian-security bookworm-security"))
 NAMES = "127.0.0.1 localhost nodepool.example.org lab1.example.org\n"
 
 
@@ -24,9 +22,7 @@ def installed_debian(debian, tmp_path_factory):
     ready.path("/etc/hosts").write_text(NAMES)
     ready.path("/etc/hostname").write_text("nodepool\n")
     ready.path("/etc/apt/apt.conf.d/answer-yes").write_text('APT::Get::Assume-Yes "true";\n')
-    ready.path("/etc/apt/sources.list").write_text(SOURCES)
-    ready.run("apt-get", "update", "-q")
-    ready.run("apt-get", "upgrade", "-q", "-y")
+    ready.upgrade()
     ready.install(*BASICS)
     yield ready
     ready.remove()

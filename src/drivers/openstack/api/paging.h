@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,11 @@ namespace nodepool::drivers::openstack {
 // The query of the next page of a list, or empty (driver-openstack.md 6.7).
 std::string NextQuery(const ApiReply& page, const std::string& collection);
 
+// Takes a std::function because GCC 14.2 crashes on a coroutine of a header that has a pointer to function in
+// whose type a type of an unnamed namespace occurs (tools/check-platforms).
 template <class T>
 Task<driver::cloud::api::Page<T>> ReadPage(Session& session, ApiCall call, std::string collection,
-                                           T (*read)(const boost::json::object&)) {
+                                           std::function<T(const boost::json::object&)> read) {
   ApiReply reply = co_await session.Call(std::move(call));
   const boost::json::array* entries = ArrayIn(reply.body, collection);
   if (entries == nullptr) {
@@ -37,7 +40,7 @@ Task<std::vector<T>> List(Session& session, ApiCall call, std::string collection
   auto read_page = [&session, call = std::move(call), collection, read](std::string next) {
     ApiCall page_call = call;
     if (!next.empty()) page_call.query = std::move(next);
-    return ReadPage(session, std::move(page_call), collection, read);
+    return ReadPage<T>(session, std::move(page_call), collection, read);
   };
   return driver::cloud::api::ReadPages<T>(collection, std::move(read_page));
 }
