@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "listing/image_listing.h"
 #include "model/cell.h"
@@ -38,10 +40,32 @@ void FindBuilds(ImageHealth& health, const store::ImageCache& images, const Imag
   }
 }
 
+std::string LogOf(const store::StoredBuild& build, const std::string& build_log_dir) {
+  if (build_log_dir.empty()) return "";
+  return fmt::format("{}:{}/{}", build.record.builder.value_or("the builder"), build_log_dir, build.id.log_name());
+}
+
+// "5 min ago": in the unit that is short and precise enough.
+std::string Ago(Duration age) {
+  auto seconds = std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(age).count());
+  if (seconds < 120) return fmt::format("{} s ago", seconds);
+  if (seconds < 2 * 3600) return fmt::format("{} min ago", seconds / 60);
+  if (seconds < 2 * 86400) return fmt::format("{} h ago", seconds / 3600);
+  return fmt::format("{} days ago", seconds / 86400);
+}
+
+std::string BuildFailure(const ImageHealth& health, WallTime now) {
+  const ImageBuild& build = health.newest->record;
+  std::string text = "its last build failed " + Ago(now - build.state_time);
+  if (build.error) text += ": " + *build.error;
+  return health.log.empty() ? text : text + "; log: " + health.log;
+}
+
 std::vector<Cell> HealthCells(const ImageHealth& health) {
   std::vector<Cell> cells;
   cells.push_back(health.newest == nullptr ? Cell() : StateCell(health.newest->record.state));
   cells.push_back(health.newest == nullptr ? Cell() : Cell(UnixTime(health.newest->record.state_time)));
+  cells.push_back(health.newest == nullptr ? Cell() : TextCell(health.newest->record.error));
   cells.emplace_back(JsonNames(health.missing));
   cells.emplace_back(JsonNames(std::vector<LabelName>(health.labels.begin(), health.labels.end())));
   return cells;
@@ -54,6 +78,7 @@ ImageHealth HealthOf(const store::ImageCache& images, const ImageName& image,
   ImageHealth health;
   FindBuilds(health, images, image);
   if (configured == nullptr) return health;
+  if (health.newest != nullptr) health.log = LogOf(*health.newest, configured->build_log_dir);
   bool is_paused = configured->is_paused || images.paused().contains(image);
   health.is_old = !is_paused && health.made && now - *health.made > 2 * configured->rebuild_age;
   for (const auto& [provider, labels] : configured->labels) {
@@ -67,7 +92,7 @@ ImageHealth HealthOf(const store::ImageCache& images, const ImageName& image,
 std::vector<std::string> TroublesOf(const ImageHealth& health, WallTime now) {
   std::vector<std::string> troubles;
   bool has_failed = health.newest != nullptr && health.newest->record.state == ImageState::kFailed;
-  if (has_failed) troubles.emplace_back("the newest build failed");
+  if (has_failed) troubles.push_back(BuildFailure(health, now));
   if (!health.made) troubles.emplace_back("no build is ready");
   if (health.is_old) troubles.push_back(fmt::format("it is {} old", FormatAge(now - *health.made)));
   if (!health.missing.empty()) troubles.push_back("no upload in " + Names(health.missing));
@@ -90,18 +115,21 @@ std::map<LabelName, std::vector<std::string>> MissingImages(const store::ImageCa
 std::vector<Column> ImageHealthColumns() {
   std::vector<Column> columns = ImageStatusColumns();
   columns.insert(columns.end(),
-                 {{.key = "last_build", .title = "Last Build", .fit = {Importance::kHigh}, .is_extra = true},
-                  {.key = "last_build_age", .title = "Build Age", .kind = Kind::kTime, .is_extra = true},
+                 {{.key = "last_build", .title = "Last Build", .fit = {Importance::kHigh}},
+                  {.key = "last_build_age", .title = "Build Age", .kind = Kind::kTime},
+                  {.key = "last_build_error", .title = "Build Error", .fit = kSentence},
                   {.key = "no_upload_in", .title = "No Upload In", .fit = kName, .is_extra = true},
                   {.key = "labels_waiting", .title = "Labels Waiting", .fit = kName, .is_extra = true}});
   return columns;
 }
 
 Listing ListImageHealth(const store::ImageCache& images, const Configured& configured, WallTime now) {
-  Listing listing = ListImageStatus(images);
+  std::set<ImageName> names = images.images();
+  for (const auto& [image, settings] : configured.images) names.insert(image);
+  Listing listing = ListImageStatus(images, names);
   listing.columns = ImageHealthColumns();
   auto row = listing.rows.begin();
-  for (const ImageName& image : images.images()) {
+  for (const ImageName& image : names) {
     ImageHealth health = HealthOf(images, image, Find(configured, image), now);
     for (Cell& cell : HealthCells(health)) row->push_back(std::move(cell));
     ++row;

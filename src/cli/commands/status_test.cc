@@ -119,7 +119,7 @@ TEST_F(StatusTest, AProviderThatCannotBeUsedComesFirst) {
   Build("b2", "failed", 1'699'999'000);
   EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- The launcher on np01 cannot use provider cloud: 401 from keystone\n"
-                                   "- Image deb: the newest build failed\n"));
+                                   "- Image deb: its last build failed 16 min ago; log: nb01:/var/log/nodepool/builds/deb-b2.log\n"));
 }
 
 TEST_F(StatusTest, WhoIsMissingIsNamed) {

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "launcher/launcher.h"
 #include "launcher/requests/wait_reasons.h"
 #include "launcher/status.h"
 #include "model/amounts.h"
@@ -27,7 +28,9 @@ struct ImageEntry {
   const store::ImageCache& images;
   const ImageName& name;
   std::optional<WallTime> next_build = std::nullopt;
+  std::vector<ProviderName> missing_in = {};  // providers that list it and have no ready upload
 };
+ImageEntry EntryOf(const launcher::Launcher& launcher, const ImageName& name);
 const FieldTable<ImageEntry>& ImageFields();
 
 // The switch of a paused provider.
