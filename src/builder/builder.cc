@@ -5,19 +5,6 @@
 #include "base/version.h"
 
 namespace nodepool::builder {
-namespace {
-
-Component BuilderComponent(const std::string& hostname, ComponentState state) {
-  Component component;
-  component.kind = ComponentKind::kBuilder;
-  component.hostname = hostname;
-  component.state = state;
-  component.version = Version();
-  return component;
-}
-
-}  // namespace
-
 Builder::Builder(Loop& loop, Random& random, BlockingPool& blocking_pool, metrics::Metrics& metrics,
                  zk::Client& client, driver::Registry& drivers, process::Runner& runner, LocalFiles& files,
                  std::shared_ptr<const driver::LoadedConfig> config, Options options)
@@ -38,7 +25,7 @@ Builder::Builder(Loop& loop, Random& random, BlockingPool& blocking_pool, metric
                options.workers,
                {},
                [this] { Wake(); }},
-      entry_(loop, client, BuilderComponent(context_.identity.hostname, ComponentState::kStopped)),
+      entry_(loop, client, Announcement()),
       providers_(context_, blocking_pool, drivers),
       builds_(context_),
       uploads_(context_, providers_),
@@ -47,6 +34,16 @@ Builder::Builder(Loop& loop, Random& random, BlockingPool& blocking_pool, metric
       finishes_work_(options.finishes_work) {}
 
 Builder::~Builder() = default;
+
+Component Builder::Announcement() const {
+  Component component;
+  component.kind = ComponentKind::kBuilder;
+  component.hostname = context_.identity.hostname;
+  component.state = is_serving_ ? ComponentState::kRunning : ComponentState::kStopped;
+  component.version = Version();
+  component.configuration_rejected = rejected_;
+  return component;
+}
 
 Task<> Builder::Start() {
   logger_.Info("Nodepool builder {} starting, builder id {}", Version(), context_.identity.builder_id);
@@ -57,7 +54,8 @@ Task<> Builder::Start() {
   co_await images_.WaitSynced();
   co_await RefreshLocal(context_);
   providers_.Configure(*context_.config);
-  entry_.Update(BuilderComponent(context_.identity.hostname, ComponentState::kRunning));  // D-09
+  is_serving_ = true;
+  entry_.Update(Announcement());  // D-09
   builds_.Start();
   uploads_.Start();
   cleanup_.Start();
@@ -71,11 +69,19 @@ void Builder::Wake() {
   cleanup_.Wake();
 }
 
+void Builder::ConfigurationRejected(std::optional<RejectedConfiguration> rejected) {
+  rejected_ = std::move(rejected);
+  entry_.Update(Announcement());
+}
+
 void Builder::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
   if (!config->common.images_dir) {
     logger_.Error("The new configuration names no images-dir; the previous one stays in force");
+    ConfigurationRejected(
+        RejectedConfiguration{context_.loop.Now(), config->common.path + ": images-dir is missing"});
     return;
   }
+  if (rejected_) ConfigurationRejected(std::nullopt);
   context_.config = std::move(config);
   providers_.Configure(*context_.config);
   Wake();

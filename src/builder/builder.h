@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "async/blocking_pool.h"
 #include "base/subscription.h"
@@ -44,11 +45,16 @@ class Builder {
   // after Start() has ended.
   void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config);
 
+  // The changed configuration has a fault, so that the previous one stays in force; none: it can be used
+  // again. Announced in ZooKeeper.
+  void ConfigurationRejected(std::optional<RejectedConfiguration> rejected);
+
   const std::set<ImageName>& building() const { return builds_.building(); }
 
  private:
   void SessionChanged(zk::SessionState state);
   void Wake();
+  Component Announcement() const;
   Task<> FinishWork();
   Task<> Bounded(SteadyTime deadline, std::string what, Task<> step);
 
@@ -56,7 +62,9 @@ class Builder {
   store::Store store_;
   store::ImageCache images_;
   Context context_;
-  store::ComponentEntry entry_;
+  bool is_serving_ = false;
+  std::optional<RejectedConfiguration> rejected_;
+  store::ComponentEntry entry_;  // made from the above
   ImageProviders providers_;
   BuildWorker builds_;
   UploadWorker uploads_;

@@ -10,9 +10,17 @@
 #include "driver/loading/load_config.h"
 #include "driver/provider.h"
 #include "listing/listing.h"
+#include "model/component.h"
 #include "store/store.h"
 
 namespace nodepool::cli {
+
+// Where a launcher is asked. Without `web`, which old versions and the Python implementation do not announce,
+// at the port of our configuration.
+struct LauncherAddress {
+  std::string hostname;
+  std::optional<WebServer> web;
+};
 
 // What a command works with that reads records. Commands are coroutines that return the exit status: 0 if
 // they completed, also if they only report that something was not found (D-66); unexpected faults are thrown.
@@ -24,9 +32,9 @@ struct Context : Console {
   // Creates a provider of the configuration for this command only; it is not started. Stop it before it is
   // destroyed.
   std::function<std::unique_ptr<driver::Provider>(const ProviderName&)> make_provider = {};
-  // Sends GET `target` to the web server of the launcher on this host and returns the answer; throws on any
-  // failure, including no answer within a second.
-  std::function<Task<std::string>(std::string hostname, std::string target)> ask_launcher = {};
+  // Sends GET `target` to the launcher's web server and returns the answer; throws on any failure, including
+  // no answer within a second.
+  std::function<Task<std::string>(LauncherAddress launcher, std::string target)> ask_launcher = {};
   // Takes large objects that are no longer needed when the process is about to end: freeing them piece by
   // piece takes a sixth of the time of a long list. Not set: they are freed.
   std::function<void(std::shared_ptr<void>)> abandon = {};

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
-#include <set>
+#include <utility>
 
 #include "async/cleanup.h"
 #include "async/task_group.h"
 #include "base/text.h"
+#include "cli/answer_fields.h"
 #include "cli/deleted_request.h"
 
 namespace nodepool::cli {
@@ -14,18 +15,37 @@ namespace {
 
 namespace json = boost::json;
 
-Task<> AskForRequests(Context& context, std::string hostname, LaunchersAnswers& answers) {
+Task<> AskForRequests(Context& context, LauncherAddress launcher, LaunchersAnswers& answers) {
   std::string target = "/api/v1/requests";
-  std::string answer = co_await context.ask_launcher(hostname, std::move(target));
-  AddAnswer(answers, hostname, answer, context.loop.Now());
+  std::string answer = co_await context.ask_launcher(launcher, std::move(target));
+  AddAnswer(answers, launcher.hostname, answer, context.loop.Now());
 }
 
-Task<> AskOne(Context& context, std::string hostname, LaunchersAnswers& answers) {
-  Outcome<> asked = co_await Attempt(AskForRequests(context, hostname, answers));
+Task<> AskOne(Context& context, LauncherAddress launcher, LaunchersAnswers& answers) {
+  Outcome<> asked = co_await Attempt(AskForRequests(context, launcher, answers));
   if (asked) co_return;
-  answers.has_all = false;
-  context.logger.Warning("The launcher on {} is not reachable, so why its requests wait is not known: {}",
-                         Excerpt(hostname), asked.error().message());
+  answers.silent.push_back(sched::SilentLauncher(Excerpt(launcher.hostname), asked.error().message()));
+}
+
+std::string WordOf(const json::object& wait, std::string_view key) {
+  return Visible(OptionalTextIn(wait, key).value_or(""));
+}
+
+std::vector<sched::RequestReason> ReasonsIn(const json::array& waits) {
+  std::vector<sched::RequestReason> reasons;
+  for (const json::value& value : waits) {
+    const json::object& wait = value.as_object();
+    PoolKey pool{ProviderName(WordOf(wait, "provider")), PoolName(WordOf(wait, "pool"))};
+    std::string code = WordOf(wait, "reason");
+    std::string sentence = sched::SentenceOf(code, pool, WordOf(wait, "text"));
+    reasons.push_back({std::move(code), std::move(pool), std::move(sentence), WordOf(wait, "launcher")});
+  }
+  return reasons;
+}
+
+std::string TextOfDeciding(const std::vector<sched::RequestReason>& reasons) {
+  const sched::RequestReason* decides = sched::DecidingReason(reasons);
+  return decides == nullptr ? "" : decides->text;
 }
 
 const json::array& RequiredArray(const json::object& object, std::string_view key) {
@@ -59,29 +79,43 @@ void AddAnswer(LaunchersAnswers& answers, const std::string& hostname, std::stri
   }
 }
 
+void WarnOfSilent(Context& context, const LaunchersAnswers& answers) {
+  for (const sched::RequestReason& silent : answers.silent)
+    context.logger.Warning("Why requests wait is not known of all: {}", silent.text);
+}
+
+std::string DecidingText(const LaunchersAnswers& answers, const RequestId& id) {
+  if (!answers.has_launchers) return "no launcher is registered; start nodepool-launcher";
+  auto found = answers.waits.find(id);
+  std::vector<sched::RequestReason> reasons;
+  if (found != answers.waits.end()) reasons = ReasonsIn(found->second);
+  reasons.insert(reasons.end(), answers.silent.begin(), answers.silent.end());
+  return TextOfDeciding(reasons);
+}
+
+std::string DecidingText(const json::array& waits) { return TextOfDeciding(ReasonsIn(waits)); }
+
 std::string WaitText(const json::array& waits) {
-  auto text_of = [](const json::object& wait, std::string_view key) {
-    const json::value* value = wait.if_contains(key);
-    return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
-  };
   std::vector<std::string> lines;
-  for (const json::value& wait : waits) {
-    const json::object& reason = wait.as_object();
-    std::string line =
-        text_of(reason, "provider") + " " + text_of(reason, "pool") + ": " + text_of(reason, "text");
-    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+  for (const sched::RequestReason& reason : ReasonsIn(waits)) {
+    if (std::ranges::find(lines, reason.text) == lines.end()) lines.push_back(reason.text);
   }
   return Join(lines, "\n");
 }
 
 Task<LaunchersAnswers> AskAboutRequests(Context& context) {
   std::vector<Component> launchers = co_await context.store.components.List(ComponentKind::kLauncher);
-  std::set<std::string> hostnames;
-  for (const Component& launcher : launchers) hostnames.insert(launcher.hostname);
+  // Those that announce no web server share the port of our configuration.
+  std::map<std::pair<std::string, std::int64_t>, LauncherAddress> addresses;
+  for (const Component& launcher : launchers) {
+    std::int64_t port = launcher.web ? launcher.web->port : 0;
+    addresses[{launcher.hostname, port}] = {launcher.hostname, launcher.web};
+  }
   LaunchersAnswers answers;
+  answers.has_launchers = !addresses.empty();
   TaskGroup questions(context.loop, context.logger);
-  for (const std::string& hostname : hostnames) {
-    questions.Spawn("ask the launcher on " + hostname, AskOne(context, hostname, answers));
+  for (const auto& [key, launcher] : addresses) {
+    questions.Spawn("ask the launcher on " + launcher.hostname, AskOne(context, launcher, answers));
   }
   auto stop = [&questions] { return questions.Stop(); };
   co_await WithCleanup(questions.Join(), stop);

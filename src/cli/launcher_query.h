@@ -2,9 +2,11 @@
 
 #include <boost/json/array.hpp>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "cli/command.h"
+#include "sched/requests/deciding_reason.h"
 
 namespace nodepool::cli {
 
@@ -17,14 +19,22 @@ struct LaunchersAnswers {
   WaitsByRequest waits;
   // Those that failed and that their clients have deleted in the last hour.
   std::map<RequestId, store::StoredRequest> deleted;
-  bool has_all = true;  // false: a launcher gave no valid answer
+  std::vector<sched::RequestReason> silent;  // for each launcher that gave no valid answer
+  bool has_launchers = false;
 };
 
-// Queries the web servers of all registered launchers concurrently. A launcher without a valid answer is
-// named in the log and left out.
+// Queries the web servers of all registered launchers concurrently.
 Task<LaunchersAnswers> AskAboutRequests(Context& context);
+// Logs which of them gave no valid answer.
+void WarnOfSilent(Context& context, const LaunchersAnswers& answers);
 
-// The reasons as text: one line for each pool that reported one.
+// The sentence of what decides that the request waits, of what all launchers say, or that one does not
+// answer; empty: none has said anything, and all have answered.
+std::string DecidingText(const LaunchersAnswers& answers, const RequestId& id);
+// The same of the entries of `waits` alone.
+std::string DecidingText(const boost::json::array& waits);
+
+// All the reasons as text: a line for each pool that reported one.
 std::string WaitText(const boost::json::array& waits);
 
 // Adds the answer of one launcher, received at `now`. Error(kInvalid) if it is malformed.

@@ -13,7 +13,6 @@ std::string BootingText(std::size_t ready, std::size_t wanted) {
 }
 
 std::string WaitingText(std::string begin, std::string waits) {
-  std::ranges::replace(waits, '\n', ';');
   return waits.empty() ? std::move(begin) : begin + "; " + Visible(waits);
 }
 

@@ -50,7 +50,9 @@ class NodeClaim {
   // Why there are no nodes yet, in a line without its end: how many requests are before it and what the
   // launchers say, or how many of its nodes are ready.
   virtual std::string Progress() const = 0;
-  // Asks for what Progress() says and this process does not know by itself. Does not fail.
+  // The reason that decides why it waits, in one sentence; empty: none is known, or it does not wait.
+  virtual std::string WhyWaiting() const = 0;
+  // Asks for what these say and this process does not know by itself. Does not fail.
   virtual Task<> AskForProgress() = 0;
 };
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -8,8 +7,7 @@
 
 namespace nodepool::cli {
 
-// "no launcher offers label smal; did you mean small?" for the first label that no registered pool offers;
-// empty if all are offered, or if no pool is registered.
+// sched::FaultOfLabels() of what is registered now.
 Task<std::string> FaultOfLabels(Context& context, std::vector<LabelName> labels);
 
 }  // namespace nodepool::cli

@@ -11,6 +11,7 @@
 #include "cli/offered_labels.h"
 #include "cli/page.h"
 #include "cli/session_claim.h"
+#include "cli/wait_line.h"
 #include "listing/node_listing.h"
 
 namespace nodepool::cli {
@@ -50,7 +51,7 @@ void Print(Context& context, const SessionClaim& claim, Output output) {
 
 // An interruption before the nodes are ready is a failure, one afterwards the normal end: then `is_served`.
 Task<> Serve(Context& context, SessionClaim& claim, const RequestOptions& options, bool& is_served) {
-  co_await claim.Obtain();
+  co_await ObtainShowingWhy(context, claim);
   is_served = true;
   Print(context, claim, options.output);
   SteadyTime end = options.hold_for ? context.loop.SteadyNow() + *options.hold_for : SteadyTime::max();

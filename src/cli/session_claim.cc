@@ -79,15 +79,17 @@ std::string SessionClaim::Progress() const {
   const store::StoredRequest* request = requests_.Find(id_);
   if (request == nullptr) return "asking";
   if (request->record.state == RequestState::kPending) return BootingText(CountReady(), wish_.labels.size());
-  return WaitingText(fmt::format("waiting, {} before", CountBefore()), waits_);
+  return WaitingText(fmt::format("waiting, {} before", CountBefore()), why_);
+}
+
+std::string SessionClaim::WhyWaiting() const {
+  const store::StoredRequest* request = requests_.Find(id_);
+  return request == nullptr ? "" : why_;
 }
 
 Task<> SessionClaim::AskForProgress() {
-  if (!do_all_answer_) co_return;
   LaunchersAnswers answers = co_await AskAboutRequests(context_);
-  do_all_answer_ = answers.has_all;
-  auto found = answers.waits.find(id_);
-  waits_ = found == answers.waits.end() ? "" : WaitText(found->second);
+  why_ = DecidingText(answers, id_);
 }
 
 Task<> SessionClaim::Obtain() {

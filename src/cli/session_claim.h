@@ -30,6 +30,7 @@ class SessionClaim : public NodeClaim {
 
   std::vector<ClaimedNode> nodes() const override;
   std::string Progress() const override;
+  std::string WhyWaiting() const override;
   Task<> AskForProgress() override;
 
   const RequestId& request() const { return id_; }
@@ -55,8 +56,7 @@ class SessionClaim : public NodeClaim {
   Event changed_;  // the condition that a task waits for may have changed
   store::RequestCache requests_;
   store::NodeCache nodes_;
-  std::string waits_;          // what the launchers said last
-  bool do_all_answer_ = true;  // the launchers are asked for as long as all of them answer
+  std::string why_;  // the deciding reason, as the launchers said last
   Subscription request_watch_;
   Subscription node_watch_;
   Subscription session_watch_;

@@ -105,28 +105,6 @@ Task<int> RunAndClose(Context& context, zk::Client& client, Task<int> command) {
 constexpr Duration kLauncherTimeout = std::chrono::seconds(1);
 constexpr std::size_t kLauncherAnswerLimit = 64 << 20;
 
-Task<std::string> AskLauncher(Loop& loop, BlockingPool& pool, config::WebAppSettings web,
-                              std::string hostname, std::string target) {
-  net::HttpCall call;
-  call.url = fmt::format("{}://{}:{}{}", web.tls ? "https" : "http", hostname, web.port, target);
-  if (web.tls) {
-    net::TlsSettings tls;
-    tls.ca_path = web.tls->ca;
-    call.tls = std::make_shared<const net::TlsSettings>(std::move(tls));
-  }
-  call.headers = {{"Accept", "application/json"}};
-  call.timeouts.total = kLauncherTimeout;
-  call.max_bytes = kLauncherAnswerLimit;
-  call.uses_proxy = false;
-  net::CurlClient client(loop, pool, fmt::format("nodepool/{}", nodepool::Version()));
-  net::HttpReply reply = co_await client.Send(std::move(call));
-  if (reply.status != 200) {
-    throw Error(Verdict::kFail,
-                fmt::format("port {} answers {} {}", web.port, reply.status, net::HttpReason(reply.status)));
-  }
-  co_return std::move(reply.body);
-}
-
 // By the usual environment variables, among them that of https://no-color.org.
 bool IsColorForbidden() {
   const char* no_color = std::getenv("NO_COLOR");
@@ -220,9 +198,12 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
     environment.is_for_one_command = true;
     return driver::CreateGuarded(drivers, std::move(environment), provider);
   };
-  context.ask_launcher = [&loop, &blocking_pool, web = config.webapp](std::string hostname,
-                                                                      std::string target) {
-    return AskLauncher(loop, blocking_pool, web, std::move(hostname), std::move(target));
+  context.ask_launcher = [http = std::make_shared<net::CurlClient>(
+                              loop, blocking_pool, fmt::format("nodepool/{}", nodepool::Version())),
+                          web = config.webapp](LauncherAddress launcher, std::string target) {
+    return daemon::AskLauncher(
+        http, {std::move(launcher.hostname), launcher.web.value_or(daemon::ConfiguredServer(web)),
+               std::move(target), daemon::CaPath(web), kLauncherTimeout, kLauncherAnswerLimit});
   };
   context.abandon = [](std::shared_ptr<void> thing) {
     static auto& abandoned = *new std::vector<std::shared_ptr<void>>;
@@ -230,6 +211,24 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   };
   Task<int> command = RunConnected(context, random, server, invocation);
   return RunToEnd(loop, RunAndClose(context, client, std::move(command)));
+}
+
+// Records can be shown and changed without clouds, and while an operator corrects the file.
+std::shared_ptr<const driver::LoadedConfig> LoadWhatIsNeeded(const Invocation& invocation,
+                                                 const driver::Registry& drivers,
+                                                 config::DriverSchemas others) {
+  auto partial =
+      driver::LoadWhatCanBe(invocation.config_path, invocation.secure_path, drivers, std::move(others));
+  if (!partial) throw partial.error();
+  if (partial->faults.empty()) return partial->loaded;
+  const Error& first = partial->faults.front();
+  if (invocation.needs_ensemble) throw first;
+  std::size_t more = partial->faults.size() - 1;
+  if (!invocation.is_silent) {
+    ToolLogger().Warning("{}{}; going on with what can be read of the configuration", first.message(),
+                         more == 0 ? "" : fmt::format(" ({} more; see nodepool config-validate)", more));
+  }
+  return partial->loaded;
 }
 
 }  // namespace
@@ -250,17 +249,15 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
       return ConfigValidate(invocation, drivers, std::move(others), ask_online);
     }
     daemon::RequireConfig(invocation.config_path);
-    auto loaded =
-        driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));
-    if (!loaded) throw loaded.error();
-    for (const std::string& warning : (*loaded)->common.warnings) ToolLogger().Debug("{}", warning);
-    if (invocation.needs_ensemble && (*loaded)->common.zookeeper.servers.empty()) {
+    std::shared_ptr<const driver::LoadedConfig> loaded = LoadWhatIsNeeded(invocation, drivers, std::move(others));
+    for (const std::string& warning : loaded->common.warnings) ToolLogger().Debug("{}", warning);
+    if (invocation.needs_ensemble && loaded->common.zookeeper.servers.empty()) {
       throw Error(Verdict::kInvalid,
                   fmt::format("{}: zookeeper-servers is missing, the other side of the copy",
                               invocation.config_path));
     }
-    if (invocation.offline_command) return invocation.offline_command(**loaded, out);
-    return RunWithConfig(*loaded, drivers, invocation, out);
+    if (invocation.offline_command) return invocation.offline_command(*loaded, out);
+    return RunWithConfig(loaded, drivers, invocation, out);
   } catch (const std::exception&) {
     ToolLogger().Error("{}", MessageOf(std::current_exception()));
     return 1;

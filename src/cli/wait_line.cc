@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <ostream>
+#include <utility>
+
 #include "async/cleanup.h"
+#include "async/task_group.h"
 
 namespace nodepool::cli {
 namespace {
@@ -30,11 +34,40 @@ Task<> Rewrite(Console& console, NodeClaim& claim, std::ostream& terminal) {
   }
 }
 
-}  // namespace
-
+// Keeps a line current until it is cancelled, and removes it then.
 Task<> ShowWaitLine(Console& console, NodeClaim& claim, std::ostream& terminal) {
   auto remove = [&terminal] { return RemoveLine(terminal); };
   co_await WithCleanup(Rewrite(console, claim, terminal), remove);
+}
+
+// Most requests are served before the first question.
+constexpr Duration kLogPause = std::chrono::seconds(5);
+constexpr Duration kLogQuiet = std::chrono::minutes(1);
+
+Task<> LogWhy(Console& console, NodeClaim& claim) {
+  std::string logged;
+  while (true) {
+    co_await console.loop.SleepFor(kLogPause);
+    co_await claim.AskForProgress();
+    std::string why = claim.WhyWaiting();
+    if (why.empty() || why == logged) continue;
+    console.logger.Info("Waiting: {}", why);
+    logged = std::move(why);
+    co_await console.loop.SleepFor(kLogQuiet - kLogPause);
+  }
+}
+
+}  // namespace
+
+Task<> ObtainShowingWhy(Console& console, NodeClaim& claim) {
+  TaskGroup showing(console.loop, console.logger);
+  if (console.progress != nullptr) {
+    showing.Spawn("why the request waits", ShowWaitLine(console, claim, *console.progress));
+  } else {
+    showing.Spawn("why the request waits", LogWhy(console, claim));
+  }
+  auto stop = [&showing] { return showing.Stop(); };
+  co_await WithCleanup(claim.Obtain(), stop);
 }
 
 }  // namespace nodepool::cli

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <ostream>
-
 #include "cli/console.h"
 #include "cli/node_claim.h"
 
 namespace nodepool::cli {
 
-// Keeps a line about why a claim has no nodes yet current on a terminal until it is cancelled, and removes it
-// then.
-Task<> ShowWaitLine(Console& console, NodeClaim& claim, std::ostream& terminal);
+// Obtains the claim's nodes and shows meanwhile why there are none: on a terminal a line that is kept current
+// and removed at the end, else a log line when the deciding reason changes, once a minute at most.
+Task<> ObtainShowingWhy(Console& console, NodeClaim& claim);
 
 }  // namespace nodepool::cli

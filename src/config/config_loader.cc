@@ -290,12 +290,15 @@ class SectionReader {
  public:
   SectionReader(std::string path, std::vector<Error>& faults) : path_(std::move(path)), faults_(faults) {}
 
+  // Whether there is nothing wrong.
   template <class Read>
-  void operator()(Read read) {
+  bool operator()(Read read) {
     try {
       read();
+      return true;
     } catch (const Error& error) {
       faults_.push_back(error.In(path_));
+      return false;
     }
   }
 
@@ -304,13 +307,15 @@ class SectionReader {
   std::vector<Error>& faults_;
 };
 
-void ReadMainFile(const Value& value, const LoadOptions& options, SectionReader in_main, Config& config) {
+void ReadMainFile(const Value& value, const LoadOptions& options, SectionReader in_main, LoadResult& result) {
+  Config& config = result.config;
   if (value.is_null()) throw Error(Verdict::kInvalid, "the file is empty; expected a mapping");
   Section root(value, MainSchema(), "");
   config.warnings = UnknownKeys(value, MainSchema(), "");
   in_main([&] { ReadTopLevel(root, config); });
-  in_main([&] { ReadZooKeeper(root, config.zookeeper); });
-  in_main([&] { ReadEmbeddedZooKeeper(root, config.zookeeper.embedded); });
+  bool knows_servers = in_main([&] { ReadZooKeeper(root, config.zookeeper); });
+  bool knows_embedded = in_main([&] { ReadEmbeddedZooKeeper(root, config.zookeeper.embedded); });
+  result.knows_zookeeper &= knows_servers && knows_embedded;
   in_main([&] { config.diskimages = ReadDiskImages(root); });
   in_main([&] { WarnAboutImageNames(root, config); });
   in_main([&] { ReadLabels(root, config); });
@@ -322,13 +327,13 @@ void ReadBoth(const Value& main, const Value& secure, const LoadOptions& options
   Config& config = result.config;
   SectionReader in_main(config.path, result.faults);
   SectionReader in_secure(options.secure_path.value_or(""), result.faults);
-  in_secure([&] {
+  result.knows_zookeeper = in_secure([&] {
     Section root(secure, SecureSchema(), "");
     ReadServers(root, config.zookeeper);
     ReadTls(root, config.zookeeper);
     config.web_tokens = ReadWebTokens(root);
   });
-  in_main([&] { ReadMainFile(main, options, in_main, config); });
+  result.knows_zookeeper &= in_main([&] { ReadMainFile(main, options, in_main, result); });
   // Images that could not be read would seem unknown.
   if (result.faults.empty())
     in_secure([&] { ReadSecureImages(Section(secure, SecureSchema(), ""), config); });

@@ -39,6 +39,7 @@ Expected<Config> Load(const std::string& path, const LoadOptions& options);
 struct LoadResult {
   Config config;
   std::vector<Error> faults;
+  bool knows_zookeeper = false;  // what says how ZooKeeper is reached has no fault
 };
 // `main`: the file as parsed, or why it cannot be.
 LoadResult LoadAll(const std::string& path, const Expected<Document>& main, const LoadOptions& options);

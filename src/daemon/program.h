@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "config/config_loader.h"
 #include "driver/driver.h"
 #include "driver/loading/load_config.h"
+#include "model/component.h"
 #include "zk/client.h"
 
 namespace nodepool::daemon {
@@ -25,6 +27,9 @@ class Part {
   virtual Task<> Start() { co_return; }
   // Puts `config` in force.
   virtual void Reconfigure(std::shared_ptr<const driver::LoadedConfig> /*config*/) {}
+  // The changed configuration has a fault, so that the previous one stays in force; none: it can be used
+  // again.
+  virtual void ConfigurationRejected(const std::optional<RejectedConfiguration>& /*rejected*/) {}
   // Ends its work. Called again after the session is closed, to end what the first call could not end in
   // time.
   virtual Task<> Stop() = 0;

@@ -62,7 +62,6 @@ Runtime::Runtime(const Program& program, const Options& options, process::Backgr
     server_watchdog.emplace(debug::Watchdog::Watched{server->loop(), kServersLoop, "every client of it"},
                             debug::Watchdog::Owners());
   follower.InForce(*config);
-  follower.OnLoadFailure([this](const std::string& why) { service.Refused(why); });
   for (const std::string& warning : config->common.warnings) logger.Warning("{}", warning);
   if (options.wants_repl) {
     logger.Warning(

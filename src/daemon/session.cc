@@ -33,8 +33,11 @@ class Session {
       : runtime_(runtime),
         has_zookeeper_(program.has_zookeeper),
         client_(runtime.loop, runtime.random, ClientOptions()),
-        parts_(program.make_parts(runtime, client_)) {}
+        parts_(program.make_parts(runtime, client_)) {
+    runtime_.follower.OnRejection([this](const auto& rejected) { Rejected(rejected); });
+  }
   ~Session() {
+    runtime_.follower.OnRejection([](const auto&) {});
     while (!parts_.empty()) parts_.pop_back();
   }
 
@@ -46,6 +49,7 @@ class Session {
   Task<> Serve(Ending& ending);
   Task<> StopParts();
   void Reconfigure(const LoadedConfigPtr& before, const LoadedConfigPtr& after);
+  void Rejected(const std::optional<RejectedConfiguration>& rejected);
   config::ZooKeeperSettings ZooKeeperOf(const config::ZooKeeperSettings& settings) const {
     return has_zookeeper_ ? EffectiveZooKeeper(settings) : settings;
   }
@@ -73,6 +77,11 @@ void Session::Reconfigure(const LoadedConfigPtr& before, const LoadedConfigPtr& 
   }
   if (runtime_.server) GuardServer(runtime_, *after);
   for (const auto& part : parts_) part->Reconfigure(after);
+}
+
+void Session::Rejected(const std::optional<RejectedConfiguration>& rejected) {
+  if (rejected) runtime_.service.Refused(rejected->error);
+  for (const auto& part : parts_) part->ConfigurationRejected(rejected);
 }
 
 Task<> Session::StartAndFollow() {

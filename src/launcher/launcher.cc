@@ -9,6 +9,12 @@
 
 namespace nodepool::launcher {
 
+namespace {
+
+constexpr Duration kFaultsPause = std::chrono::milliseconds(500);
+
+}  // namespace
+
 Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metrics::Metrics& metrics,
                    zk::Client& client, driver::Registry& drivers,
                    std::shared_ptr<const driver::LoadedConfig> config, Options options)
@@ -40,11 +46,24 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       lost_requests_(context_),
       scheduler_(context_, cluster_, [this](const RequestId& id) { lost_requests_.Served(id); }),
       failed_requests_(loop, caches_.requests),
-      view_(context_, providers_, scheduler_, failed_requests_, pools_, draining_),
+      peers_(context_, [this] { return entry_.path(); }),
+      view_(context_, providers_, scheduler_, failed_requests_, pools_, draining_, peers_, options_.hostname),
       deleted_nodes_(context_, providers_),
       cleanup_(context_, providers_),
       drains_(context_, providers_),
-      min_ready_(context_, [this](const LabelName& label) { return OfferOf(label); }),
+      min_ready_(
+          context_, [this](const LabelName& label) { return OfferOf(label); },
+          [this](const MinReady::Shortages& shortages) {
+            shortages_ = shortages;
+            Announce();
+          }),
+      label_faults_(
+          loop, "faults of labels", {.settle = kFaultsPause, .longest = context_.intervals.cleanup},
+          [this] {
+            AnnounceFaults();
+            return SteadyTime::max();
+          },
+          logger_),
       stats_(context_, providers_, options_.hostname),
       job_events_(context_, options_.hostname),
       leases_(context_, options_.hostname),
@@ -60,8 +79,17 @@ Component Launcher::Announcement() const {
   component.state = is_serving_ ? ComponentState::kRunning : ComponentState::kStopped;
   component.version = Version();
   component.locks_slots = true;
+  component.web = web_;
+  component.configuration_rejected = rejected_;
+  component.shortages = shortages_;
   for (const ProviderName& name : providers_.Managed()) component.providers[name] = providers_.ReportOf(name);
   return component;
+}
+
+void Launcher::HasWebServer(WebServer server, AskPeer ask) {
+  web_ = server;
+  peers_.AskBy(std::move(ask));
+  Announce();
 }
 
 void Launcher::Announce() { entry_.Update(Announcement()); }
@@ -96,6 +124,8 @@ Task<> Launcher::Start() {
   }
   if (!options_.duties.launches) logger_.Info("This launcher launches nothing; it hands out what is ready");
   min_ready_.Start();
+  images_ = caches_.images.OnChange([this](const ImageName&) { label_faults_.Wake(); });
+  tasks_.Spawn("announce faults of labels", label_faults_.Run());
   stats_.Start();
   job_events_.Start();
   leases_.Start();
@@ -154,6 +184,18 @@ void Launcher::ProviderStarted(const ProviderName& name) {
 void Launcher::CapacityChanged() {
   scheduler_.Wake();
   min_ready_.CapacityChanged();
+  label_faults_.Wake();
+  Announce();
+}
+
+void Launcher::AnnounceFaults() {
+  for (const auto& [key, worker] : pools_) {
+    if (worker->is_started()) worker->AnnounceFaults();
+  }
+}
+
+void Launcher::ConfigurationRejected(std::optional<RejectedConfiguration> rejected) {
+  rejected_ = std::move(rejected);
   Announce();
 }
 
@@ -272,10 +314,12 @@ Task<> Launcher::Stop() {
   if (std::exchange(is_serving_, false)) logger_.Info("Stopping");
   session_.Reset();
   pauses_.Reset();
+  images_.Reset();
   Duration graceful_stop = context_.config->common.graceful_stop;
   SteadyTime deadline = context_.loop.SteadyNow() + graceful_stop;
   deleted_nodes_.StopAccepting();
   co_await Bounded(deadline, "ending the start", tasks_.Stop());
+  co_await Bounded(deadline, "ending questions to other launchers", peers_.Stop());
   co_await Bounded(deadline, "ending the keeping of leases", leases_.Stop());
   co_await Bounded(deadline, "ending job events", job_events_.Stop());
   co_await Bounded(deadline, "ending statistics", stats_.Stop());

@@ -3,10 +3,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "async/wake_loop.h"
 #include "base/subscription.h"
 #include "driver/loading/load_config.h"
 #include "launcher/cleaners/cleanup_worker.h"
@@ -60,6 +62,11 @@ class Launcher {
   // are drained and stopped (D-31). Call after Start() has ended.
   void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config);
 
+  // The changed configuration has a fault, so that the previous one stays in force; none: it can be used
+  // again. Announced in ZooKeeper.
+  void ConfigurationRejected(std::optional<RejectedConfiguration> rejected);
+  const std::optional<RejectedConfiguration>& rejected() const { return rejected_; }
+
   // Whether every configured provider can be used and is served (D-64).
   bool is_ready() const;
   // What is missing, for operators.
@@ -80,6 +87,19 @@ class Launcher {
 
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const { return view_.Providers(); }
+  // Those of all launchers, by name.
+  std::vector<ProviderStatus> ClusterProviders() const { return view_.ClusterProviders(); }
+  // Why requests wait as this launcher alone says (View::ForEachReason).
+  void ForEachReason(const std::function<bool(const ReportedReason&)>& see,
+                     const RequestId& after = {}) const {
+    view_.ForEachReason(see, after);
+  }
+
+  // Announces where this launcher's web server is, and how others are asked. Call before Start().
+  void HasWebServer(WebServer server, AskPeer ask);
+
+  // What operators should check, of the whole cluster; while the records are complete.
+  listing::Problems Problems() const { return view_.Problems(); }
 
   Records records() const {
     return {caches_.nodes, caches_.requests, caches_.images, caches_.registry,
@@ -116,6 +136,7 @@ class Launcher {
   void Announce();
   void CapacityChanged();
   void HealthChanged();
+  void AnnounceFaults();
   void PauseChanged(const ProviderName& provider, const ProviderPause* pause);
   std::vector<std::shared_ptr<PoolWorker>> AddMissingPools();
   void StartMissingPools();
@@ -136,6 +157,9 @@ class Launcher {
   ClusterView cluster_;
   ProviderManager providers_;
   bool is_serving_ = false;
+  std::optional<WebServer> web_;
+  std::optional<RejectedConfiguration> rejected_;
+  MinReady::Shortages shortages_;
   store::ComponentEntry entry_;  // made from all of the above
   LostRequests lost_requests_;
   Scheduler scheduler_;
@@ -143,11 +167,13 @@ class Launcher {
   std::set<std::shared_ptr<PoolWorker>> draining_;
   WaitList drained_;
   FailedRequests failed_requests_;
+  PeerReasons peers_;
   View view_;
   DeletedNodeWorker deleted_nodes_;
   CleanupWorker cleanup_;
   DrainWorker drains_;
   MinReady min_ready_;
+  WakeLoop label_faults_;
   StatsWorker stats_;
   JobEvents job_events_;
   LeaseKeeper leases_;
@@ -155,6 +181,7 @@ class Launcher {
   TaskGroup tasks_;
   Subscription session_;
   Subscription pauses_;
+  Subscription images_;
 };
 
 }  // namespace nodepool::launcher

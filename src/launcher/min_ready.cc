@@ -5,6 +5,7 @@
 #include "async/attempt.h"
 #include "async/backoff.h"
 #include "base/scope_exit.h"
+#include "model/decline_reasons.h"
 
 namespace nodepool::launcher {
 namespace {
@@ -13,9 +14,11 @@ constexpr std::size_t kMaxAtOnce = 200;  // requests in a transaction, which a s
 
 }  // namespace
 
-MinReady::MinReady(Context& context, std::function<LabelOffer(const LabelName&)> offer_of)
+MinReady::MinReady(Context& context, std::function<LabelOffer(const LabelName&)> offer_of,
+                   std::function<void(const Shortages&)> report)
     : context_(context),
       offer_of_(std::move(offer_of)),
+      report_(std::move(report)),
       logger_("nodepool.NodePool"),
       requests_(context.store.tree),
       // A burst of changes leads to one check.
@@ -68,6 +71,7 @@ SteadyTime MinReady::CheckAll() {
     SteadyTime held_off_until = HeldOffUntil(name);
     if (label.min_ready > 0 && now < held_off_until) next = std::min(next, held_off_until);
   }
+  DropShortages();
   if (!is_submitting_ && !Missing().empty()) {
     is_submitting_ = true;
     tasks_.Spawn("submit min-ready requests", Submit());
@@ -79,6 +83,25 @@ SteadyTime MinReady::CheckAll() {
 void MinReady::DropVanished() {
   for (auto& [label, ids] : open_)
     std::erase_if(ids, [this](const RequestId& id) { return context_.requests.Find(id) == nullptr; });
+}
+
+void MinReady::DropShortages() {
+  const auto& labels = context_.config->common.labels;
+  std::size_t dropped = std::erase_if(shortages_, [&](const auto& shortage) {
+    auto label = labels.find(shortage.first);
+    return label == labels.end() ||
+           static_cast<int>(context_.nodes.FreeCount(shortage.first)) >= label->second.min_ready;
+  });
+  if (dropped > 0) report_(shortages_);
+}
+
+void MinReady::IsShort(const LabelName& label, std::string why) {
+  ShortStock& shortage = shortages_.try_emplace(label, context_.loop.Now()).first->second;
+  if (std::exchange(shortage.why, std::move(why)) != shortage.why) report_(shortages_);
+}
+
+void MinReady::IsNotShort(const LabelName& label) {
+  if (shortages_.erase(label) > 0) report_(shortages_);
 }
 
 int MinReady::UnderWay(const LabelName& label) const {
@@ -94,6 +117,7 @@ bool MinReady::IsAvailable(const LabelName& label) {
   } else if (std::exchange(lacking_[label], offer.lacks) != offer.lacks) {
     logger_.Info("Min-ready of {} waits: {}", label, offer.lacks);
   }
+  if (!offer.lacks.empty()) IsShort(label, offer.lacks);
   return offer.is_available;
 }
 
@@ -176,7 +200,12 @@ void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* b
   }
   bool is_decided = after != nullptr && (is_over || after->record.state == RequestState::kFulfilled);
   if (!is_decided || !IsOurs(*after) || !finishing_.insert(id).second) return;
-  if (is_over) failures_[label] = context_.loop.SteadyNow();
+  if (is_over) {
+    failures_[label] = context_.loop.SteadyNow();
+    IsShort(label, WhyFailed(after->record));
+  } else {
+    IsNotShort(label);
+  }
   tasks_.Spawn("finish min-ready request", {"", id.value, ""}, Finish(id, after->record));
 }
 

@@ -25,7 +25,12 @@ struct LabelOffer {
 // launchers decide on the same records, so that several of them make no surplus nodes.
 class MinReady {
  public:
-  MinReady(Context& context, std::function<LabelOffer(const LabelName&)> offer_of);
+  using Shortages = std::map<LabelName, ShortStock>;
+
+  // `report` gets the labels whose stock is short whenever they change: since the last request for one
+  // failed, or it cannot be launched, and until a request is fulfilled or there are enough nodes.
+  MinReady(Context& context, std::function<LabelOffer(const LabelName&)> offer_of,
+           std::function<void(const Shortages&)> report);
   ~MinReady();  // call Stop() first
 
   void Start();
@@ -38,6 +43,9 @@ class MinReady {
   // Returns when to check again at the latest.
   SteadyTime CheckAll();
   void DropVanished();
+  void DropShortages();
+  void IsShort(const LabelName& label, std::string why);
+  void IsNotShort(const LabelName& label);
   bool IsAvailable(const LabelName& label);
   void RequestChanged(const RequestId& id, const store::StoredRequest* before,
                       const store::StoredRequest* after);
@@ -55,10 +63,12 @@ class MinReady {
 
   Context& context_;
   std::function<LabelOffer(const LabelName&)> offer_of_;
+  std::function<void(const Shortages&)> report_;
   log::Logger logger_;
   store::MinReadyRequests requests_;
   bool is_submitting_ = false;
-  std::map<LabelName, std::string> lacking_;       // logged
+  std::map<LabelName, std::string> lacking_;  // logged
+  Shortages shortages_;
   std::set<RequestId> finishing_;                  // ours, decided
   std::map<LabelName, std::set<RequestId>> open_;  // of all launchers; until the request is gone or failed
   std::map<LabelName, SteadyTime> failures_;       // when the last request failed (D-27)

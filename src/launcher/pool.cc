@@ -3,11 +3,20 @@
 #include <algorithm>
 
 #include "async/attempt.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "launcher/requests/decline_text.h"
 #include "model/resources.h"
 
 namespace nodepool::launcher {
+
+namespace {
+
+// A record is limited in size, and operators read a few.
+constexpr std::size_t kMaxFaults = 100;
+constexpr std::size_t kMaxFault = 500;
+
+}  // namespace
 
 Pool::Pool(Context& context, const ProviderManager& providers, const ClusterView& cluster,
            std::shared_ptr<const driver::ProviderConfig> provider_config,
@@ -39,6 +48,7 @@ Component Pool::Announcement() const {
   }
   component.priority = config_->priority;
   component.is_paused = waiting_.AnyMissesCapacity();
+  component.label_faults = announced_faults_;
   return component;
 }
 
@@ -47,6 +57,21 @@ void Pool::Configure(std::shared_ptr<const driver::ProviderConfig> provider_conf
   provider_config_ = std::move(provider_config);
   config_ = std::move(config);
   faults_.clear();
+  announced_faults_.clear();
+  entry_.Update(Announcement());
+}
+
+void Pool::AnnounceFaults() {
+  announced_faults_.clear();
+  bool is_usable = launches_nodes() && providers_.HealthOf(key_.provider).is_up;
+  for (const auto& [name, label] : config_->labels) {
+    if (!is_usable || announced_faults_.size() == kMaxFaults) break;
+    sched::LabelView view = LabelViewOf(*label);
+    bool can_never = view.is_broken || (!view.is_image_ready && !view.is_unknown);
+    auto fault = faults_.find(name);
+    if (can_never && fault != faults_.end())
+      announced_faults_.emplace(name, Excerpt(fault->second, kMaxFault));
+  }
   entry_.Update(Announcement());
 }
 

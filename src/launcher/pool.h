@@ -77,6 +77,9 @@ class Pool {
   // Why labels cannot be launched, as it was when each was last considered.
   const std::map<LabelName, std::string>& faults() const { return faults_; }
 
+  // Considers every label, and announces those that cannot be launched although the provider can be used.
+  void AnnounceFaults();
+
   // The waiting requests. Each change is announced in ZooKeeper and may change what other requests get.
   const WaitingRequests& waiting() const { return waiting_; }
   void SetWaiting(const sched::ServiceOrder& order, WaitingRequest request);
@@ -106,6 +109,7 @@ class Pool {
   log::Logger logger_;
   WaitingRequests waiting_;
   mutable std::map<LabelName, std::string> faults_;
+  std::map<LabelName, std::string> announced_faults_;
   store::ComponentEntry entry_;  // made from all of the above
 };
 

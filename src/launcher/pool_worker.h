@@ -37,6 +37,8 @@ class PoolWorker {
 
   // `ended` is called when the request is no longer worked on.
   void Accept(store::StoredRequest request, sched::ServiceOrder order, std::function<void()> ended);
+  // As the pool's (pool.h).
+  void AnnounceFaults() { pool_.AnnounceFaults(); }
   // Lets waiting requests plan again, in service order.
   void CapacityChanged() { pool_.waiting().WakeAll(); }
   // Lets all requests plan again: the provider came up.

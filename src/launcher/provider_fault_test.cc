@@ -106,7 +106,7 @@ TEST_F(ProviderFaultTest, RequestsWaitForAProviderThatCouldNeverBeUsed) {
   EXPECT_EQ(Read(id)->state, RequestState::kRequested);
   ASSERT_EQ(WaitsOf(id).size(), 1u);
   EXPECT_EQ(WaitsOf(id).front().code, "provider-unusable");
-  EXPECT_EQ(WaitsOf(id).front().text, "the provider cannot be used: " + std::string(kCause));
+  EXPECT_EQ(WaitsOf(id).front().text, "cannot be used: " + std::string(kCause));
   EXPECT_EQ(Status().pools.at(0).labels.at(0).fault, kCause);
   EXPECT_TRUE(Nodes().empty());
   EXPECT_EQ(CountErrors(log), 1) << "one line for all labels";
@@ -135,7 +135,7 @@ TEST_F(ProviderFaultTest, WhileAProviderIsAwayRequestsWaitForItButTakeFreeNodes)
   EXPECT_EQ(script().launches, 0);
   ASSERT_EQ(WaitsOf(id).size(), 1u);
   EXPECT_EQ(WaitsOf(id).front().code, "provider-unusable");
-  EXPECT_EQ(WaitsOf(id).front().text, "the provider cannot be used: " + std::string(kCause));
+  EXPECT_EQ(WaitsOf(id).front().text, "cannot be used: " + std::string(kCause));
   Report(std::nullopt);
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(2)));
 }
@@ -175,7 +175,7 @@ TEST_F(ProviderFaultTest, ErrorsOfLabelsThatFollowFromItAreNotLogged) {
   RequestId id = Request({"small"});
   time_.Advance(seconds(20));
   EXPECT_EQ(CountErrors(log), 1);
-  EXPECT_EQ(WaitsOf(id).front().text, "the provider cannot be used: " + std::string(kCause));
+  EXPECT_EQ(WaitsOf(id).front().text, "cannot be used: " + std::string(kCause));
   Report(std::nullopt);
   EXPECT_EQ(log.Count("Label small cannot be launched now: no flavors are known"), 1);
   EXPECT_EQ(WaitsOf(id).front().code, "provider-fault");

@@ -13,7 +13,7 @@
 
 namespace nodepool::launcher {
 
-// The state of this launcher's providers and pools, read-only.
+// The state of providers and pools, read-only: of this launcher's own, and of others as they announce them.
 
 struct LabelStatus {
   LabelName name;
@@ -30,7 +30,7 @@ struct PoolStatus {
   bool is_draining = false;  // not configured any more
   bool is_waiting = false;   // an accepted request waits for capacity
   int priority = 100;
-  std::size_t requests = 0;  // accepted, not finished
+  std::optional<std::size_t> requests;  // accepted, not finished; not known of other launchers' pools
   Resources limit;
   Resources used;
   Resources reserved;                     // the part of it without a node yet: of launches that were decided
@@ -50,15 +50,17 @@ struct ProviderHealth {
 
 struct ProviderStatus {
   ProviderName name;
-  std::string driver;
+  std::vector<std::string> launchers;  // hostnames of those that serve it, in order
+  bool is_own = true;                  // this launcher serves it
+  std::string driver;                  // empty: unknown
   ProviderState state = ProviderState::kStarting;
   WallTime since{};
   bool is_draining = false;  // not configured any more
   std::optional<ProviderPause> pause;
   ProviderHealth health;
   std::optional<Duration> next_start;  // until it is tried again
-  int max_concurrency = -1;            // ≤ 0: unlimited
-  int launches = 0;                    // in progress
+  int max_concurrency = -1;            // ≤ 0: unlimited, or not known
+  int launches = 0;                    // in progress; of its own only
   Resources limit;                     // the cloud's, for this tenant; empty while unknown
   Resources used;
   Resources reserved;                     // as of pools

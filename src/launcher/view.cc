@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "driver/loading/configured.h"
+#include "launcher/announced_providers.h"
+#include "listing/find_problems.h"
 
 namespace nodepool::launcher {
 
@@ -66,17 +69,47 @@ std::optional<WallTime> View::NextBuild(const ImageName& image) const {
 }
 
 RequestStatus View::StatusOf(const store::StoredRequest& request) const {
+  peers_.Want();
+  return KnownStatusOf(request);
+}
+
+RequestStatus View::KnownStatusOf(const store::StoredRequest& request) const {
+  RequestStatus status = OwnStatusOf(request);
+  RequestState state = request.record.state;
+  if (state != RequestState::kRequested && state != RequestState::kPending) return status;
+  std::vector<sched::RequestReason> reasons = OwnReasons(status);
+  if (!status.accepted_by) peers_.AppendTo(reasons, request.id, request.record);
+  if (const sched::RequestReason* decides = sched::DecidingReason(reasons)) status.reason = *decides;
+  return status;
+}
+
+std::vector<sched::RequestReason> View::OwnReasons(const RequestStatus& status) const {
+  std::vector<sched::RequestReason> reasons;
+  for (const WaitReason& wait : status.waits) {
+    reasons.push_back(Sentence(wait));
+    reasons.back().launcher = hostname_;
+  }
+  return reasons;
+}
+
+RequestStatus View::OwnStatusOf(const store::StoredRequest& request) const {
   RequestStatus status{request.id, &request.record, std::nullopt, {}};
   if (request.record.state == RequestState::kRequested) {
     auto answers = scheduler_.waiting().find(sched::ShapeOf(request.record));
-    if (answers == scheduler_.waiting().end()) return status;
-    for (const auto& [pool, decision] : answers->second) status.waits.push_back(ReasonOf(pool, decision));
+    if (answers != scheduler_.waiting().end()) {
+      for (const auto& [pool, decision] : answers->second) status.waits.push_back(ReasonIn(pool, decision));
+    }
+    AddPoolsThatDoNotRun(status);
   } else if (request.record.state == RequestState::kPending) {
     auto ask = [&](const PoolWorker& pool) {
       const RequestRun* run = pool.FindRun(request.id);
       if (run == nullptr) return;
       status.accepted_by = pool.key();
-      if (run->waits_for() != nullptr) status.waits.push_back(ReasonOf(pool.key(), *run->waits_for()));
+      if (pool.pool().is_away()) {
+        status.waits.push_back(UnusableProvider(pool.key(), pool.pool().ProviderFault()));
+      } else if (run->waits_for() != nullptr) {
+        status.waits.push_back(ReasonOfRun(pool, *run->waits_for()));
+      }
     };
     for (const auto& [key, pool] : pools_) ask(*pool);
     for (const auto& pool : draining_) ask(*pool);
@@ -84,9 +117,88 @@ RequestStatus View::StatusOf(const store::StoredRequest& request) const {
   return status;
 }
 
+// What operators should know of the provider may be why it has no free node, such as hosts that do not answer.
+WaitReason View::ReasonIn(const PoolKey& pool, const sched::Decision& decision) const {
+  WaitReason reason = ReasonOf(pool, decision);
+  if (decision.reason != sched::Reason::kNoFreeNode || !providers_.Manages(pool.provider)) return reason;
+  std::vector<std::string> notices = providers_.ReportOf(pool.provider).notices;
+  if (!notices.empty()) reason.text += ": " + Join(notices, "; ");
+  return reason;
+}
+
+// Pools of providers that could never be started decide about nothing.
+void View::AddPoolsThatDoNotRun(RequestStatus& status) const {
+  for (const ProviderName& name : providers_.Managed()) {
+    const ProviderHealth& health = providers_.HealthOf(name);
+    if (health.is_up) continue;
+    for (const auto& [pool_name, pool] : providers_.ConfigOf(name).pools) {
+      PoolKey key{name, pool_name};
+      bool is_running = pools_.contains(key) && pools_.at(key)->is_started();
+      bool has_labels = std::ranges::all_of(
+          status.record->node_types, [&](const LabelName& label) { return pool->labels.contains(label); });
+      if (!is_running && has_labels) status.waits.push_back(UnusableProvider(key, health.fault));
+    }
+  }
+}
+
+WaitReason View::ReasonOfRun(const PoolWorker& pool, const sched::FillPlan& plan) const {
+  constexpr Duration kKept = std::chrono::milliseconds(100);
+  SteadyTime now = context_.loop.SteadyNow();
+  std::erase_if(seen_, [&](const auto& seen) { return now - seen.second.at >= kKept; });
+  auto seen = seen_.find(pool.key());
+  if (seen == seen_.end()) seen = seen_.emplace(pool.key(), SeenPool{now, pool.pool().View()}).first;
+  return ReasonOf(seen->second.view, plan);
+}
+
+void View::ForEachReason(const std::function<bool(const ReportedReason&)>& see,
+                         const RequestId& after) const {
+  const auto& all = context_.requests.all();
+  for (auto it = all.upper_bound(after); it != all.end(); ++it) {
+    std::vector<sched::RequestReason> reasons = OwnReasons(OwnStatusOf(it->second));
+    const sched::RequestReason* decides = sched::DecidingReason(reasons);
+    if (decides == nullptr || sched::IsLeftToOthers(decides->code)) continue;
+    if (!see({it->first, *decides})) return;
+  }
+}
+
+listing::Problems View::Problems() const {
+  constexpr std::size_t kMaxReasons = 500;
+  WallTime now = context_.loop.Now();
+  listing::Reasons why;
+  for (const store::StoredRequest* request : listing::WaitingRequests(context_.requests)) {
+    bool waits_for_long = now - listing::WaitsSince(request->record) >= listing::kLongWait;
+    if (!waits_for_long || why.size() == kMaxReasons) break;
+    RequestStatus status = KnownStatusOf(*request);
+    if (status.reason) why[request->id] = status.reason->text;
+  }
+  listing::Configured configured = driver::ConfiguredBy(*context_.config);
+  return listing::FindProblems({configured, context_.registry.all(), context_.nodes, context_.requests,
+                                context_.images, context_.pauses, std::move(why), now});
+}
+
 std::vector<ProviderStatus> View::Providers() const {
   std::vector<ProviderStatus> all;
   for (const ProviderName& name : providers_.Managed()) all.push_back(StatusOf(name));
+  return all;
+}
+
+std::vector<ProviderStatus> View::ClusterProviders() const {
+  std::map<ProviderName, ProviderStatus> announced =
+      AnnouncedProviders({context_.nodes, context_.requests, context_.images, context_.registry,
+                          context_.jobs, context_.leases, context_.pauses});
+  for (ProviderStatus& own : Providers()) {
+    ProviderStatus& status = announced[own.name];
+    std::swap(status, own);
+    status.launchers = std::move(own.launchers);
+    if (std::ranges::find(status.launchers, hostname_) == status.launchers.end())
+      status.launchers.insert(std::ranges::lower_bound(status.launchers, hostname_), hostname_);
+    for (PoolStatus& pool : own.pools) {
+      bool is_known = std::ranges::find(status.pools, pool.name, &PoolStatus::name) != status.pools.end();
+      if (!is_known) status.pools.push_back(std::move(pool));
+    }
+  }
+  std::vector<ProviderStatus> all;
+  for (auto& [name, status] : announced) all.push_back(std::move(status));
   return all;
 }
 

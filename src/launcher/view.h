@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "launcher/peers/peer_reasons.h"
 #include "launcher/requests/failed_requests.h"
 #include "launcher/requests/wait_reasons.h"
 #include "launcher/scheduler.h"
 #include "launcher/status.h"
+#include "listing/problem.h"
 
 namespace nodepool::launcher {
 
@@ -23,13 +25,16 @@ class View {
 
   // All arguments outlive it.
   View(const Context& context, const ProviderManager& providers, const Scheduler& scheduler,
-       FailedRequests& failed, const Pools& pools, const DrainingPools& draining)
+       FailedRequests& failed, const Pools& pools, const DrainingPools& draining, PeerReasons& peers,
+       std::string hostname)
       : context_(context),
         providers_(providers),
         scheduler_(scheduler),
         failed_(failed),
         pools_(pools),
-        draining_(draining) {}
+        draining_(draining),
+        peers_(peers),
+        hostname_(std::move(hostname)) {}
 
   // What is missing when not every provider is up and serving, for a person.
   std::string WhyNotReady() const;
@@ -43,9 +48,25 @@ class View {
   std::optional<WallTime> NextBuild(const ImageName& image) const;
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const;
+  // Those of all launchers, by name.
+  std::vector<ProviderStatus> ClusterProviders() const;
+  // Why requests wait as this launcher alone says, by id of the request, but for those that it leaves to
+  // others, for as long as `see` wants more.
+  void ForEachReason(const std::function<bool(const ReportedReason&)>& see, const RequestId& after) const;
+
+  // What operators should check, of the whole cluster (listing/find_problems.h), while the records are
+  // complete. The reasons of the 500 requests that wait for longest are known.
+  listing::Problems Problems() const;
 
  private:
   RequestStatus StatusOf(const store::StoredRequest& request) const;
+  // The same of what is known of other launchers already.
+  RequestStatus KnownStatusOf(const store::StoredRequest& request) const;
+  RequestStatus OwnStatusOf(const store::StoredRequest& request) const;
+  std::vector<sched::RequestReason> OwnReasons(const RequestStatus& status) const;
+  void AddPoolsThatDoNotRun(RequestStatus& status) const;
+  WaitReason ReasonIn(const PoolKey& pool, const sched::Decision& decision) const;
+  WaitReason ReasonOfRun(const PoolWorker& pool, const sched::FillPlan& plan) const;
   ProviderStatus StatusOf(const ProviderName& name) const;
   PoolStatus StatusOf(const PoolWorker& worker) const;
 
@@ -55,6 +76,14 @@ class View {
   FailedRequests& failed_;
   const Pools& pools_;
   const DrainingPools& draining_;
+  PeerReasons& peers_;
+  const std::string hostname_;
+  // What requests see of a pool, made anew once in 100 ms at most: many wait for the same pool.
+  struct SeenPool {
+    SteadyTime at;
+    sched::PoolView view;
+  };
+  mutable std::map<PoolKey, SeenPool> seen_;
 };
 
 }  // namespace nodepool::launcher

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "model/resources.h"
 
 namespace nodepool::listing {
 
@@ -20,9 +21,10 @@ struct ConfiguredImage {
 // The parts of the configuration that lists compare the records with.
 struct Configured {
   std::map<ProviderName, std::string> drivers;  // every provider
-  std::set<PoolKey> pools;
-  std::map<LabelName, int> labels;  // every label with its min-ready
+  std::map<PoolKey, Resources> pools;           // every pool with its limits; a missing resource is unlimited
+  std::map<LabelName, int> labels;              // every label with its min-ready
   std::map<ImageName, ConfiguredImage> images;
+  std::map<std::string, Resources> tenant_limits;  // by tenant; a missing resource is unlimited
 };
 
 }  // namespace nodepool::listing

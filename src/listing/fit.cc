@@ -31,7 +31,7 @@ std::optional<std::string> AmountsText(const Cell& cell) {
   return Join(amounts, ", ");
 }
 
-std::vector<Cell> ForPeople(std::vector<Cell> row) {
+std::vector<Cell> RowForPeople(std::vector<Cell> row) {
   for (Cell& cell : row) {
     if (std::optional<std::string> text = AmountsText(cell)) cell = Cell(std::move(*text));
   }
@@ -44,7 +44,7 @@ std::vector<TextColumn> TextsOf(const Listing& listing, WallTime now) {
   AgedText aged;
   for (const std::vector<Cell>& row : listing.rows) {
     aged.Clear();
-    AppendTexts(aged, listing.columns, ForPeople(row));
+    AppendTexts(aged, listing.columns, RowForPeople(row));
     std::string texts;
     aged.AppendTo(texts, now);
     std::size_t begin = 0;
@@ -143,6 +143,11 @@ std::vector<std::size_t> ByImportance(const std::vector<Extent>& columns) {
 }
 
 }  // namespace
+
+Listing ForPeople(Listing listing) {
+  for (std::vector<Cell>& row : listing.rows) row = RowForPeople(std::move(row));
+  return listing;
+}
 
 std::vector<std::optional<std::size_t>> FitColumns(const std::vector<Extent>& columns, std::size_t width,
                                                    Frame frame) {

@@ -25,6 +25,9 @@ struct Extent {
 std::vector<std::optional<std::size_t>> FitColumns(const std::vector<Extent>& columns, std::size_t width,
                                                    Frame frame);
 
+// The listing with amounts of resources in readable form: "cores 2, instances 1".
+Listing ForPeople(Listing listing);
+
 struct FittedTable {
   std::string text;
   std::vector<std::string> left_out;  // titles of omitted columns that have texts

@@ -30,14 +30,18 @@ const ConfiguredImage* Find(const Configured& configured, const ImageName& image
 }
 
 void FindBuilds(ImageHealth& health, const store::ImageCache& images, const ImageName& image) {
+  const store::StoredBuild* ended = nullptr;
   auto build = images.builds().lower_bound({image, BuildId()});
   for (; build != images.builds().end() && build->first.image == image; ++build) {
     const ImageBuild& record = build->second.record;
     if (record.state == ImageState::kDeleting) continue;
     if (IsNewer(build->second, health.newest)) health.newest = &build->second;
+    bool has_ended = record.state != ImageState::kBuilding;
+    if (has_ended && IsNewer(build->second, ended)) ended = &build->second;
     if (record.state != ImageState::kReady) continue;
     health.made = health.made ? std::max(*health.made, record.state_time) : record.state_time;
   }
+  if (ended != nullptr && ended->record.state == ImageState::kFailed) health.failed = ended;
 }
 
 std::string LogOf(const store::StoredBuild& build, const std::string& build_log_dir) {
@@ -55,10 +59,23 @@ std::string Ago(Duration age) {
 }
 
 std::string BuildFailure(const ImageHealth& health, WallTime now) {
-  const ImageBuild& build = health.newest->record;
-  std::string text = "its last build failed " + Ago(now - build.state_time);
-  if (build.error) text += ": " + *build.error;
-  return health.log.empty() ? text : text + "; log: " + health.log;
+  return fmt::format("its last build failed {}{}", Ago(now - health.failed->record.state_time), FailureOf(health));
+}
+
+// Where an upload failed that nothing newer in the provider replaces.
+void FindFailedUploads(ImageHealth& health, const store::ImageCache& images, const ImageName& image) {
+  std::map<ProviderName, const store::StoredUpload*> newest;
+  const auto& uploads = images.uploads();
+  auto upload = uploads.lower_bound({{image, BuildId()}, ProviderName(), UploadId()});
+  for (; upload != uploads.end() && upload->first.build.image == image; ++upload) {
+    const ImageUpload& record = upload->second.record;
+    if (record.state == ImageState::kDeleting) continue;
+    const store::StoredUpload*& known = newest[upload->first.provider];
+    if (known == nullptr || record.state_time >= known->record.state_time) known = &upload->second;
+  }
+  for (const auto& [provider, stored] : newest) {
+    if (stored->record.state == ImageState::kFailed) health.failed_uploads.emplace(provider, stored);
+  }
 }
 
 std::vector<Cell> HealthCells(const ImageHealth& health) {
@@ -73,12 +90,23 @@ std::vector<Cell> HealthCells(const ImageHealth& health) {
 
 }  // namespace
 
+std::string FailureOf(const ImageHealth& health) {
+  const std::optional<std::string>& error = health.failed->record.error;
+  return (error ? ": " + *error : "") + (health.log.empty() ? "" : "; log: " + health.log);
+}
+
+std::string UploadFailure(const ProviderName& provider, const store::StoredUpload& upload) {
+  const std::optional<std::string>& error = upload.record.error;
+  return fmt::format("the upload to {} failed{}", provider, error ? ": " + *error : "");
+}
+
 ImageHealth HealthOf(const store::ImageCache& images, const ImageName& image,
                      const ConfiguredImage* configured, WallTime now) {
   ImageHealth health;
   FindBuilds(health, images, image);
+  FindFailedUploads(health, images, image);
   if (configured == nullptr) return health;
-  if (health.newest != nullptr) health.log = LogOf(*health.newest, configured->build_log_dir);
+  if (health.failed != nullptr) health.log = LogOf(*health.failed, configured->build_log_dir);
   bool is_paused = configured->is_paused || images.paused().contains(image);
   health.is_old = !is_paused && health.made && now - *health.made > 2 * configured->rebuild_age;
   for (const auto& [provider, labels] : configured->labels) {
@@ -91,10 +119,11 @@ ImageHealth HealthOf(const store::ImageCache& images, const ImageName& image,
 
 std::vector<std::string> TroublesOf(const ImageHealth& health, WallTime now) {
   std::vector<std::string> troubles;
-  bool has_failed = health.newest != nullptr && health.newest->record.state == ImageState::kFailed;
-  if (has_failed) troubles.push_back(BuildFailure(health, now));
+  if (health.failed != nullptr) troubles.push_back(BuildFailure(health, now));
   if (!health.made) troubles.emplace_back("no build is ready");
   if (health.is_old) troubles.push_back(fmt::format("it is {} old", FormatAge(now - *health.made)));
+  for (const auto& [provider, upload] : health.failed_uploads)
+    troubles.push_back(UploadFailure(provider, *upload));
   if (!health.missing.empty()) troubles.push_back("no upload in " + Names(health.missing));
   if (!health.labels.empty()) troubles.push_back("wanted by " + Names(health.labels));
   return troubles;

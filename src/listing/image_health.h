@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,16 +14,24 @@ namespace nodepool::listing {
 // The state of an image compared with the configuration. Refers to the cache.
 struct ImageHealth {
   const store::StoredBuild* newest = nullptr;  // of all builds that are not being deleted
+  const store::StoredBuild* failed = nullptr;  // the one that ended last, if it failed
   std::optional<WallTime> made;                // when the newest ready build was made
-  std::string log;  // where the log of the newest build is: HOST:PATH; empty: not known
+  std::string log;  // where the log of `failed` is: HOST:PATH; empty: not known
   bool is_old = false;  // the newest build is twice as old as rebuild-age, and the image is not paused
   std::vector<ProviderName> missing;  // providers that list it and have no ready upload
-  std::set<LabelName> labels;         // the labels of these providers that boot from it
+  // The newest upload of each provider where that has failed.
+  std::map<ProviderName, const store::StoredUpload*> failed_uploads;
+  std::set<LabelName> labels;  // the labels of these providers that boot from it
 };
 
 // `configured` is null for an image that is not configured.
 ImageHealth HealthOf(const store::ImageCache& images, const ImageName& image,
                      const ConfiguredImage* configured, WallTime now);
+
+// What is said of `failed`, after "its last build failed": ": dib ended with 1; log: HOST:PATH".
+std::string FailureOf(const ImageHealth& health);
+// "the upload to c1 failed: 403 from the cloud"
+std::string UploadFailure(const ProviderName& provider, const store::StoredUpload& upload);
 
 // What is wrong with a configured image, in phrases; empty if nothing is.
 std::vector<std::string> TroublesOf(const ImageHealth& health, WallTime now);

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "listing/image_health.h"
+#include "listing/label_state.h"
 #include "listing/node_counts.h"
 
 namespace nodepool::listing {
@@ -59,10 +60,15 @@ Listing ListLabels(const Configured& configured, const std::map<std::string, Com
   std::map<LabelName, LabelUse> uses = UseOfLabels(components, nodes, requests);
   for (const auto& [label, min_ready] : configured.labels) uses[label];
   std::map<LabelName, std::vector<std::string>> missing = MissingImages(images, configured, now);
+  std::map<LabelName, std::vector<std::string>> faults = FaultsOfLabels(components);
+  std::map<LabelName, LabelShortage> shortages = ShortagesOf(configured, components, nodes);
   Listing listing{LabelColumns(), {}};
   for (const auto& [label, use] : uses) {
     auto settings = configured.labels.find(label);
     std::vector<std::string> why = missing[label];
+    if (auto fault = faults.find(label); why.empty() && fault != faults.end()) why = fault->second;
+    if (auto shortage = shortages.find(label); why.empty() && shortage != shortages.end())
+      why.push_back(shortage->second.why);
     if (use.pools.empty()) why.insert(why.begin(), "no pool offers it");
     std::vector<Cell>& row = listing.rows.emplace_back();
     row.emplace_back(label.value);

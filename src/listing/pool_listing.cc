@@ -1,21 +1,37 @@
 #include "listing/pool_listing.h"
 
+#include <set>
+
 #include "listing/node_counts.h"
 #include "listing/provider_listing.h"
 
 namespace nodepool::listing {
 namespace {
 
-constexpr std::string_view kServed = "up", kWaiting = "paused";
+constexpr std::string_view kServed = "up", kWaiting = "paused", kFailing = "failing";
 
 struct PoolUse {
   int launchers = 0;
-  int paused = 0;  // launchers that wait for capacity
+  int paused = 0;   // launchers that wait for capacity
+  int failing = 0;  // launchers that cannot use the provider
   NodeCounts nodes;
 };
 
+// By launcher's host.
+std::set<std::pair<std::string, ProviderName>> FailingProviders(
+    const std::map<std::string, Component>& components) {
+  std::set<std::pair<std::string, ProviderName>> failing;
+  for (const auto& [path, component] : components) {
+    for (const auto& [provider, report] : component.providers) {
+      if (report.state == ProviderState::kFailing) failing.emplace(component.hostname, provider);
+    }
+  }
+  return failing;
+}
+
 std::string_view StateOf(const PoolUse& use) {
   if (use.launchers == 0) return kUnserved;
+  if (use.failing == use.launchers) return kFailing;
   return use.paused == use.launchers ? kWaiting : kServed;
 }
 
@@ -28,7 +44,7 @@ std::vector<Column> PoolColumns() {
       {.key = "state",
        .title = "State",
        .kind = Kind::kState,
-       .words = {kServed, kWaiting, kUnserved},
+       .words = {kServed, kWaiting, kFailing, kUnserved},
        .fit = {Importance::kHigh}}};
   AppendCountColumns(columns);
   return columns;
@@ -37,12 +53,14 @@ std::vector<Column> PoolColumns() {
 Listing ListPools(const Configured& configured, const std::map<std::string, Component>& components,
                   const store::NodeCache& nodes) {
   std::map<PoolKey, PoolUse> uses;
-  for (const PoolKey& pool : configured.pools) uses[pool];
+  for (const auto& [pool, limit] : configured.pools) uses[pool];
+  std::set<std::pair<std::string, ProviderName>> failing = FailingProviders(components);
   for (const auto& [path, component] : components) {
     if (component.kind != ComponentKind::kPool) continue;
     PoolUse& use = uses[{component.provider_name, component.name.value_or(PoolName())}];
     ++use.launchers;
     use.paused += component.is_paused ? 1 : 0;
+    use.failing += failing.contains({component.hostname, component.provider_name}) ? 1 : 0;
   }
   for (const auto& [id, node] : nodes.all())
     uses[{node.record.provider, node.record.pool}].nodes.Add(node.record.state);

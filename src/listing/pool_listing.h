@@ -13,7 +13,8 @@ namespace nodepool::listing {
 std::vector<Column> PoolColumns();
 
 // A row for each pool that is configured, registered or has nodes, by provider and name: whether a launcher
-// serves it, and its nodes. "paused": every launcher that serves it waits for capacity.
+// serves it, and its nodes. "paused": every launcher that serves it waits for capacity; "failing": none of
+// them can use the provider.
 Listing ListPools(const Configured& configured, const std::map<std::string, Component>& components,
                   const store::NodeCache& nodes);
 

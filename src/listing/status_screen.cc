@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "listing/attention.h"
 #include "listing/daemon_listing.h"
+#include "listing/find_problems.h"
 #include "listing/fit.h"
 #include "listing/image_health.h"
 #include "listing/pool_listing.h"
@@ -19,47 +19,67 @@ namespace {
 
 // The parts after the first that are shown as tables; the first one already has the problems of images.
 constexpr std::size_t kTables = 4;
+constexpr std::size_t kMostReasons = 10;
 
-Listing Troubles(const StatusRecords& records) {
-  Listing listing{{{.key = "text", .title = "Check first", .fit = {Importance::kAlways, 24}}}, {}};
-  for (std::string& sentence : FindTroubles(records)) listing.rows.push_back({Cell(std::move(sentence))});
+constexpr std::size_t kText = 6, kRemedy = 7;  // columns of the first part
+
+Listing ListProblems(const StatusRecords& records) {
+  Listing listing{{{.key = "id", .title = {}},
+                   {.key = "kind", .title = {}},
+                   {.key = "severity", .title = {}},
+                   {.key = "since", .title = {}},
+                   {.key = "topic", .title = {}},
+                   {.key = "key", .title = {}},
+                   {.key = "text", .title = {}},
+                   {.key = "remedy", .title = {}}},
+                  {}};
+  for (const Problem& problem : FindProblems(records)) {
+    listing.rows.push_back(
+        {Cell(problem.id()), Cell(std::string(problem.kind)), Cell(std::string(ToString(problem.severity))),
+         problem.since ? Cell(ToSeconds(*problem.since)) : Cell(), Cell(std::string(problem.subject.topic)),
+         Cell(problem.subject.key), Cell(problem.text), Cell(problem.remedy)});
+  }
   return listing;
 }
 
-// The text of the first part.
-std::string TroublesText(const Listing& part, std::optional<std::size_t> width) {
+// The text of the first part: each problem, and its remedy below it.
+std::string ProblemsText(const Listing& part, std::optional<std::size_t> width) {
   if (part.rows.empty()) return "All is well.";
   std::string text = "Check first:";
   for (const std::vector<Cell>& row : part.rows) {
-    std::string line = "- ";
-    AppendText(line, row[0]);
-    text += '\n' + (width ? Wrap(line, *width, 2) : line);
+    for (const auto& [begin, column] : {std::pair("- ", kText), std::pair("  ", kRemedy)}) {
+      std::string line = begin;
+      AppendText(line, row[column]);
+      text += '\n' + (width ? Wrap(line, *width, 2) : line);
+    }
   }
   return text;
 }
 
 std::string PartText(const Listing& part, WallTime now, Colors colors, std::optional<std::size_t> width) {
   return width ? FitTable(part, now, colors, *width, Frame::kBlanks).text
-               : ToTable(part, now, colors, Frame::kBlanks);
+               : ToTable(ForPeople(part), now, colors, Frame::kBlanks);
 }
 
 }  // namespace
 
-std::vector<Listing> StatusParts(const StatusRecords& records, std::size_t most) {
+std::vector<Listing> StatusParts(const StatusRecords& records, Waiting waiting) {
   std::vector<Listing> parts;
-  parts.push_back(Troubles(records));
+  parts.push_back(ListProblems(records));
   parts.push_back(ListDaemons(records.components));
   parts.push_back(
       ListProviders(records.configured.drivers, records.components, records.nodes, records.pauses));
   parts.push_back(ListPools(records.configured, records.components, records.nodes));
-  parts.push_back(ListWaiting(records.requests, records.why, most));
+  parts.push_back(waiting == Waiting::kEach
+                      ? ListWaiting(records.requests, records.why)
+                      : ListWaitingByReason(records.requests, records.why, kMostReasons));
   parts.push_back(ListImageTroubles(records.images, records.configured, records.now));
   return parts;
 }
 
 std::string ToStatusScreen(const std::vector<Listing>& parts, WallTime now, Colors colors,
                            std::optional<std::size_t> width) {
-  std::vector<std::string> texts = {TroublesText(parts.front(), width)};
+  std::vector<std::string> texts = {ProblemsText(parts.front(), width)};
   for (const Listing& part : std::span(parts).subspan(1, kTables)) {
     if (!part.rows.empty()) texts.push_back(PartText(part, now, colors, width));
   }

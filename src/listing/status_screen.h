@@ -11,15 +11,16 @@
 // `nodepool status`: the state of everything on one screen.
 namespace nodepool::listing {
 
-// The keys of the parts in JSON, in their order: the most urgent problems, then what the parts below show.
-inline constexpr std::string_view kStatusParts[] = {"look_at_first", "daemons",  "providers",
-                                                    "pools",         "requests", "images"};
+// The keys of the parts in JSON, in their order: problems, the most urgent first (problem.h), then what the
+// parts below show.
+inline constexpr std::string_view kStatusParts[] = {"problems", "daemons",  "providers",
+                                                    "pools",    "requests", "images"};
 
-// A listing for each part. Of the waiting requests, the `most` oldest ones are listed.
-std::vector<Listing> StatusParts(const StatusRecords& records, std::size_t most);
+// A listing for each part.
+std::vector<Listing> StatusParts(const StatusRecords& records, Waiting waiting);
 
-// The most urgent problems, then a table for each other part that has rows, except the images: their problems
-// are already listed. Without a line break at the end. If a width is given, no line is wider.
+// The problems with their remedies, then a table for each other part that has rows, except the images: their
+// problems are already listed. Without a line break at the end. If a width is given, no line is wider.
 std::string ToStatusScreen(const std::vector<Listing>& parts, WallTime now, Colors colors,
                            std::optional<std::size_t> width);
 

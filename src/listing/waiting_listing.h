@@ -1,6 +1,6 @@
 #pragma once
 
-#include <limits>
+#include <cstddef>
 #include <map>
 #include <string>
 
@@ -20,8 +20,13 @@ std::vector<const store::StoredRequest*> WaitingRequests(const store::RequestCac
 
 std::vector<Column> WaitingColumns();
 
-// The first `limit` of them.
-Listing ListWaiting(const store::RequestCache& requests, const Reasons& why,
-                    std::size_t limit = std::numeric_limits<std::size_t>::max());
+Listing ListWaiting(const store::RequestCache& requests, const Reasons& why);
+
+// A row for all requests with the same reason: how many they are, how long the first of them
+// has waited, and its id; the first `limit` of them.
+Listing ListWaitingByReason(const store::RequestCache& requests, const Reasons& why, std::size_t limit);
+
+// How the status shows them.
+enum class Waiting { kEach, kByReason };
 
 }  // namespace nodepool::listing

@@ -21,6 +21,9 @@ class BuilderPart : public daemon::Part {
   void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) override {
     builder_.Reconfigure(std::move(config));
   }
+  void ConfigurationRejected(const std::optional<RejectedConfiguration>& rejected) override {
+    builder_.ConfigurationRejected(rejected);
+  }
   Task<> Stop() override { return builder_.Stop(); }
 
  private:

@@ -6,7 +6,10 @@
 #include <iterator>
 #include <optional>
 
+#include "base/version.h"
+#include "daemon/ask_launcher.h"
 #include "daemon/host_name.h"
+#include "net/http/curl_client.h"
 #include "web/launcher_site.h"
 #include "web/page/page.h"
 
@@ -38,6 +41,8 @@ net::HttpLimits WebLimits() {
   return limits;
 }
 
+constexpr Duration kPeerTimeout = std::chrono::seconds(2);
+
 std::optional<CertificateFiles> CertificateOf(const config::WebAppSettings& settings) {
   if (!settings.tls) return std::nullopt;
   return CertificateFiles{settings.tls->cert, settings.tls->key};
@@ -56,6 +61,18 @@ WebPart::WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher)
       router_(EndpointsOf(runtime, launcher, access_)),
       server_(runtime.loop, web::GuardReading(access_, router_), WebLimits(), CertificateOf(settings_)) {
   Configure(*runtime.config);
+  Announce(runtime, launcher);
+}
+
+void WebPart::Announce(daemon::Runtime& runtime, launcher::Launcher& launcher) {
+  auto http = std::make_shared<net::CurlClient>(runtime.loop, runtime.blocking_pool,
+                                                fmt::format("nodepool-launcher/{}", Version()));
+  auto ask = [http, ca = daemon::CaPath(settings_)](std::string hostname, WebServer server,
+                                                    std::string target) {
+    return daemon::AskLauncher(
+        http, {std::move(hostname), server, std::move(target), ca, kPeerTimeout, launcher::kMaxPeerAnswer});
+  };
+  launcher.HasWebServer(daemon::ConfiguredServer(settings_), ask);
 }
 
 // Machines may outlive their provider, so this host is not trusted again.

@@ -21,6 +21,9 @@ class LauncherPart : public daemon::Part {
   void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) override {
     launcher_.Reconfigure(std::move(config));
   }
+  void ConfigurationRejected(const std::optional<RejectedConfiguration>& rejected) override {
+    launcher_.ConfigurationRejected(rejected);
+  }
   Task<> Stop() override { return launcher_.Stop(); }
 
  private:
@@ -39,6 +42,7 @@ class WebPart : public daemon::Part {
 
  private:
   void Configure(const driver::LoadedConfig& config);
+  void Announce(daemon::Runtime& runtime, launcher::Launcher& launcher);
 
   config::WebAppSettings settings_;
   web::Access access_;

@@ -69,6 +69,34 @@ TEST(Component, ALauncherAnnouncesItsProviders) {
   EXPECT_TRUE(ParseComponent(ComponentKind::kLauncher, R"({"providers": []})"));
 }
 
+// D-30
+TEST(Component, WhatIsWrongIsAnnounced) {
+  Component launcher;
+  launcher.configuration_rejected = RejectedConfiguration{FromSeconds(3), "nodepool.yaml: line 2"};
+  launcher.providers[ProviderName("a")] = {ProviderState::kUp, FromSeconds(1), "", {}, {"1 host is down"}};
+  launcher.shortages[LabelName("small")] = {FromSeconds(4), "not enough capacity"};
+  std::string text = ToJson(launcher);
+  EXPECT_EQ(text,
+            R"({"configuration_rejected": {"since": 3.0, "error": "nodepool.yaml: line 2"}, "hostname": "", )"
+            R"("kind": "launcher", "model_api": 0, "providers": {"a": {"state": "up", "since": 1.0, )"
+            R"("notices": ["1 host is down"]}}, "shortages": {"small": {"since": 4.0, )"
+            R"("why": "not enough capacity"}}, "state": "stopped", "version": null})");
+  EXPECT_EQ(ParseComponent(ComponentKind::kLauncher, text), launcher);
+
+  Component pool;
+  pool.kind = ComponentKind::kPool;
+  pool.label_faults[LabelName("big")] = "no flavor";
+  text = ToJson(pool);
+  EXPECT_NE(text.find(R"("label_faults": {"big": "no flavor"})"), std::string::npos) << text;
+  EXPECT_EQ(ParseComponent(ComponentKind::kPool, text), pool);
+
+  auto odd = ParseComponent(ComponentKind::kLauncher,
+                            R"({"shortages": {"x": 1}, "configuration_rejected": 7, "providers": {"a": {"notices": [1]}}})");
+  ASSERT_TRUE(odd);
+  EXPECT_TRUE(odd->shortages.empty() && !odd->configuration_rejected);
+  EXPECT_TRUE(odd->providers.at(ProviderName("a")).notices.empty());
+}
+
 TEST(Component, GarbageIsAnError) {
   EXPECT_FALSE(ParseComponent(ComponentKind::kPool, ""));
   EXPECT_FALSE(ParseComponent(ComponentKind::kPool, R"({"supported_labels": 7})"));

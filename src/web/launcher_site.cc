@@ -25,6 +25,8 @@ Response Ready(const Request& request, const launcher::Launcher& launcher, const
   if (!launcher.is_ready()) return ErrorResponse(request, 503, launcher.WhyNotReady());
   Response response;
   response.body = "OK";
+  if (const auto& rejected = launcher.rejected())
+    response.body += "; the changed configuration is rejected: " + rejected->error;
   AddCachingHeaders(response, now);
   return response;
 }

@@ -21,7 +21,8 @@ namespace nodepool::web {
 //   requests over HTTP, with a token (requests/request_endpoints.h)
 //   what operators change, with a token (actions/action_endpoints.h)
 //   GET /ready            200 "OK" once every provider runs, before that 503 (D-64); also 503 for a
-//   `state_fault` GET /metrics          Prometheus' text format
+//                         `state_fault`; with 200 also the fault of a rejected configuration
+//   GET /metrics          Prometheus' text format
 std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher,
                                         const metrics::Prometheus& prometheus, const std::string& state_fault,
                                         Access& access);

@@ -150,9 +150,9 @@ def check(watched, broken):
     tree = site.tree()
     waiting = tree.add_request(["small"])
     detail = wait_for(lambda: next((line for line in site.tool("request-list", "--detail", config=watched.config)
-                                    .stdout.splitlines() if waiting in line and "main" in line), None),
+                                    .stdout.splitlines() if waiting in line and "cannot be used" in line), None),
                       "the request says why it waits")
-    assert f"cloud main: the provider cannot be used: {fault}" in detail
+    assert f"provider cloud cannot be used: {fault}" in detail
     wait_for(lambda: any("tried again" in line for line in watched.lines("DEBUG")), "it was tried again", 60)
     assert watched.lines("ERROR") == [line], "one line, whatever the number of labels"
     assert "correct-horse" not in watched.launcher.output()

@@ -72,7 +72,7 @@ def test_requests_of_an_outage_are_served_after_it(site, cloud, kind):
     first = tree.add_request(["small"])
     wait_for(lambda: get(port, "/ready")[0] == 503, "the provider counts as away")
     later = tree.add_request(["small"])
-    wait_for(lambda: any(later in line and "provider cannot be used" in line for line in
+    wait_for(lambda: any(later in line and "cannot be used" in line for line in
                          site.tool("request-list", "--detail", config=config).stdout.splitlines()),
              "the later request says why it waits")
     wait_for(lambda: time.monotonic() - begun > AWAY, "the outage is over")

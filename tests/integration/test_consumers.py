@@ -131,7 +131,7 @@ def test_a_signal_while_it_waits_withdraws_the_request(nodes, tmp_path):
     assert run(nodes, TOOL, "get", tmp_path / "first", "small").returncode == 0
     waiting = Process([TOOL, "get", tmp_path / "second", "small"], tmp_path / "get.log", environment(nodes))
     nodes.site.started.append(waiting)
-    wait_for(lambda: "waiting; metal main: " in waiting.output(), "it says why it waits", 60)
+    wait_for(lambda: "waiting; metal main has no free node" in waiting.output(), "it says why it waits", 60)
     waiting.send(signal.SIGTERM)
     assert waiting.wait(60) == 143
     assert len(leases(nodes)) == 1 and not (tmp_path / "second").exists()

@@ -197,9 +197,9 @@ def test_a_terminal_shows_why_it_waits(nodes, tmp_path):
     process = subprocess.Popen([str(word) for word in nodes.words("small", "--", "true")], stdin=its, stdout=its, stderr=its)
     os.close(its)
     shown = b""
-    while b"metal main: " not in shown:
+    while b"metal main has no free node" not in shown:
         shown += os.read(ours, 4096)
-    assert re.search(rb"\d+ s: waiting; metal main: ", shown), shown
+    assert re.search(rb"\d+ s: waiting; metal main has no free node ", shown), shown
     process.send_signal(signal.SIGINT)
     with contextlib.suppress(OSError):
         while os.read(ours, 4096):

@@ -231,21 +231,25 @@ def test_why_a_request_waits(site):
     assert found[waiting]["waits"][0]["missing"]["pool"] == {"instances": 1}
     assert found[reserved]["waits"] == [{
         "provider": "fake-cloud", "pool": "main", "reason": "capacity-reserved",
-        "text": "an earlier request waits for the same capacity: instances"}]
+        "text": "uses 1 of 1 instances; raise its max-servers, or wait for nodes"}]
+    assert found[reserved]["reason"] == {
+        "code": "capacity-reserved", "provider": "fake-cloud", "pool": "main", "launcher": HOSTNAME,
+        "text": "fake-cloud main uses 1 of 1 instances; raise its max-servers, or wait for nodes"}
+    assert found[waiting]["reason"]["text"] == found[reserved]["reason"]["text"]
     assert [request["id"] for request in json.loads(get(port, "/api/v1/requests?state=requested")[2])["requests"]] == [
         reserved]
     assert get(port, "/api/v1/requests?state=waiting")[0] == 400
     assert get(port, "/api/v1/requests?limit=many")[0] == 400
     assert not json.loads(get(port, "/api/v1/requests?limit=1")[2])["is_complete"]
 
-    line = (f"[node_request: {reserved}] The request for small of tenant t1 waits; pool main of provider fake-cloud: "
-            "an earlier request waits for the same capacity: instances")
+    line = (f"[node_request: {reserved}] The request for small of tenant t1 waits: "
+            "fake-cloud main uses 1 of 1 instances; raise its max-servers, or wait for nodes")
     assert process.output().count(line) == 1
 
     done = site.tool("request-list", "--detail", config=config)
     assert done.returncode == 0
     row, = [row for row in done.stdout.splitlines() if reserved in row]
-    assert "fake-cloud main: an earlier request waits for the same capacity: instances" in row
+    assert found[reserved]["reason"]["text"] in row
     tree.give_back(held)
 
 
@@ -264,4 +268,4 @@ def test_a_launcher_that_is_not_reachable_is_named(site):
         assert time.monotonic() - begin < 10
     assert done.returncode == 0
     assert request_id in done.stdout
-    assert "The launcher on 127.0.0.1 is not reachable" in done.stderr
+    assert "launcher 127.0.0.1 does not answer: " in done.stderr

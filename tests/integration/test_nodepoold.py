@@ -76,7 +76,7 @@ def test_without_launches_requests_get_what_is_ready(site):
     record = tree.wait_request(tree.add_request(["small"]), "fulfilled")
     assert record["nodes"] == [ready]
     waits = tree.add_request(["small"])
-    wait_for(lambda: "no node of the label is free" in idle.output(), "it says why the request waits")
+    wait_for(lambda: "has no free node of label small" in idle.output(), "it says why the request waits")
     assert tree.request(waits)["state"] == "requested" and list(tree.nodes()) == [ready]
     site.launcher(config, program="nodepoold")
     tree.wait_request(waits, "fulfilled")

@@ -22,7 +22,7 @@ SIZES = [(80, 24), (160, 50)]
 COMMANDS = ["status", "list", "request-list", "image-status", "provider-list", "label-list", "--help"]
 AGE = re.compile(r"(-?\d{2,}:\d\d:\d\d):\d\d")
 FAULT = "logging in at https://identity.example.org/v3: 401 Unauthorized; tried again in 30 s"
-WAITS = "its limit is reached: not enough instances"
+WAITS = "uses 10 of 10 instances; raise its max-servers, or wait for nodes"
 
 
 def uuid(number: int) -> str:
@@ -121,7 +121,7 @@ class WebServer(http.server.ThreadingHTTPServer):
 
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        waits = [{"provider": "cloud-a", "pool": "main", "reason": "quota", "text": WAITS}]
+        waits = [{"provider": "cloud-a", "pool": "main", "reason": "capacity", "text": WAITS}]
         body = json.dumps({"requests": [{"id": self.server.waiting, "waits": waits}]}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))

@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands/commands.h"
-#include "cli/configured.h"
 #include "cli/listing_arguments.h"
+#include "driver/loading/configured.h"
 #include "listing/label_listing.h"
 
 namespace nodepool::cli {
@@ -12,8 +12,8 @@ namespace {
 
 Task<ListingCommand::Listings> Make(Context& context, const Tree& tree) {
   ListingCommand::Listings listings;
-  listings.push_back(listing::ListLabels(ConfiguredBy(*context.config), tree.components().all(), tree.nodes(),
-                                         tree.requests(), tree.images(), context.loop.Now()));
+  listings.push_back(listing::ListLabels(driver::ConfiguredBy(*context.config), tree.components().all(),
+                                         tree.nodes(), tree.requests(), tree.images(), context.loop.Now()));
   co_return listings;
 }
 

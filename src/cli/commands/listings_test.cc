@@ -419,8 +419,8 @@ class RequestDetailTest : public CommandTest {
     request.requestor = "zuul";
     request.tenant_name = "t1";
     id_ = time_.Run(others_.requests.Create("200", std::move(request), false));
-    context_.ask_launcher = [this](std::string hostname, std::string target) {
-      return Answer(std::move(hostname), std::move(target));
+    context_.ask_launcher = [this](LauncherAddress launcher, std::string target) {
+      return Answer(std::move(launcher.hostname), std::move(target));
     };
     for (const char* hostname : {"np01", "np02"}) AddLauncher(hostname);
     AddLauncher("np01");  // a second process on the same host
@@ -448,21 +448,20 @@ class RequestDetailTest : public CommandTest {
 TEST_F(RequestDetailTest, SaysWhyARequestWaits) {
   answers_["np01"] = fmt::format(
       R"({{"requests":[{{"id":"{}","waits":[{{"provider":"cloud","pool":"main","reason":"tenant-limit",)"
-      R"("text":"the tenant's limit is reached: cores"}}]}}]}})",
+      R"("text":"tenant t1 has 8 of max-servers 8"}},{{"provider":"other","pool":"main",)"
+      R"("reason":"others-can-serve","text":"left to cloud main, which has its labels"}}]}}]}})",
       id_);
   Shown(RequestListing(RequestColumns::kDetail, Output::kTable));
   EXPECT_THAT(asked_, ::testing::UnorderedElementsAre("np01", "np02"));
-  EXPECT_THAT(
-      out_.str(),
-      HasSubstr("| Age         | Tenant | Waits For                                        | Declined "
-                "Because |"));
-  EXPECT_THAT(out_.str(), HasSubstr("| t1     | cloud main: the tenant's limit is reached: cores |"));
-  EXPECT_EQ(
-      log_.Count("The launcher on np02 is not reachable, so why its requests wait is not known: timed out"),
-      1);
+  EXPECT_THAT(out_.str(),
+              HasSubstr("| Age         | Tenant | Waits For                       | Declined Because |"));
+  EXPECT_THAT(out_.str(), HasSubstr("| t1     | tenant t1 has 8 of max-servers 8 |"));
+  EXPECT_EQ(log_.Count("Why requests wait is not known of all: launcher np02 does not answer: timed out"), 1);
+  EXPECT_THAT(Shown(RequestListing(RequestColumns::kAllPools, Output::kTable)),
+              HasSubstr("| left to cloud main, which has its labels"));
   EXPECT_THAT(ShownAsJson(RequestListing(RequestColumns::kDetail, Output::kJson)),
               HasSubstr(R"("waits":[{"launcher":"np01","provider":"cloud","pool":"main",)"
-                        R"("reason":"tenant-limit","text":"the tenant's limit is reached: cores"}])"));
+                        R"("reason":"tenant-limit","text":"tenant t1 has 8 of max-servers 8"},)"));
 }
 
 TEST_F(RequestDetailTest, SaysWhyARequestFailed) {

@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands/commands.h"
-#include "cli/configured.h"
 #include "cli/listing_arguments.h"
+#include "driver/loading/configured.h"
 #include "listing/image_health.h"
 #include "listing/image_listing.h"
 #include "listing/provider_listing.h"
@@ -40,7 +40,7 @@ ListingCommand NodeListing(listing::NodeColumns columns) {
 
 ListingCommand ProviderListing() {
   auto make = [](Context& context, const Tree& tree) {
-    return Done(listing::ListProviders(ConfiguredBy(*context.config).drivers, tree.components().all(),
+    return Done(listing::ListProviders(driver::ConfiguredBy(*context.config).drivers, tree.components().all(),
                                        tree.nodes(), tree.pauses()));
   };
   return {.needs = {.nodes = true, .components = true, .pauses = true},
@@ -55,7 +55,8 @@ ListingCommand UploadListing(listing::UploadDetail detail) {
 }
 ListingCommand ImageStatusListing() {
   auto make = [](Context& context, const Tree& tree) {
-    return Done(listing::ListImageHealth(tree.images(), ConfiguredBy(*context.config), context.loop.Now()));
+    return Done(
+        listing::ListImageHealth(tree.images(), driver::ConfiguredBy(*context.config), context.loop.Now()));
   };
   return {.needs = {.images = true}, .columns = listing::ImageHealthColumns(), .make = make};
 }

@@ -5,8 +5,10 @@
 namespace nodepool::cli {
 
 enum class RequestColumns {
-  kBrief,   // the columns of operations.md 5.4
-  kDetail,  // also age, tenant, why pools declined it and, queried from the launchers, why it waits
+  kBrief,     // the columns of operations.md 5.4
+  kDetail,    // also age, tenant, why pools declined it and, queried from the launchers, what decides that it
+              // waits
+  kAllPools,  // the same, with what each pool says
 };
 
 // `nodepool request-list [--detail]`: every request, by id; in detail followed by those that failed and were

@@ -1,12 +1,11 @@
 #include "cli/commands/status.h"
 
 #include <CLI/CLI.hpp>
-#include <limits>
 
 #include "cli/commands/commands.h"
-#include "cli/configured.h"
 #include "cli/launcher_query.h"
 #include "cli/listing_arguments.h"
+#include "driver/loading/configured.h"
 #include "listing/status_screen.h"
 
 namespace nodepool::cli {
@@ -14,23 +13,23 @@ namespace {
 
 using Listings = ListingCommand::Listings;
 
-constexpr std::size_t kMostRequests = 10;
-
 Task<listing::Reasons> AskWhy(Context& context, const Tree& tree) {
   listing::Reasons reasons;
   if (listing::WaitingRequests(tree.requests()).empty()) co_return reasons;
   LaunchersAnswers answers = co_await AskAboutRequests(context);
-  for (const auto& [id, entries] : answers.waits) reasons[id] = WaitText(entries);
+  WarnOfSilent(context, answers);
+  for (const store::StoredRequest* request : listing::WaitingRequests(tree.requests()))
+    reasons[request->id] = DecidingText(answers, request->id);
   co_return reasons;
 }
 
 Task<Listings> Make(Context& context, const Tree& tree, Output output) {
   listing::Reasons why = co_await AskWhy(context, tree);
-  listing::Configured configured = ConfiguredBy(*context.config);
+  listing::Configured configured = driver::ConfiguredBy(*context.config);
   listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),   tree.requests(),
                                  tree.images(), tree.pauses(),           std::move(why), context.loop.Now()};
   bool is_table = output == Output::kTable;
-  co_return listing::StatusParts(records, is_table ? kMostRequests : std::numeric_limits<std::size_t>::max());
+  co_return listing::StatusParts(records, is_table ? listing::Waiting::kByReason : listing::Waiting::kEach);
 }
 
 std::string Screen(const Listings& parts, const Page& page) {

@@ -33,7 +33,7 @@ class StatusTest : public CommandTest {
     Node node = ReadyNode();
     node.resources = {{"instances", 1}};
     AddNode(node);
-    context_.ask_launcher = [this](std::string, std::string) { return Answer(); };
+    context_.ask_launcher = [this](LauncherAddress, std::string) { return Answer(); };
   }
 
   // An openstack-like provider whose pool boots `small` from image `deb`.
@@ -107,7 +107,7 @@ TEST_F(StatusTest, AllIsWell) {
 
 TEST_F(StatusTest, AsJson) {
   EXPECT_THAT(ShownAsJson(StatusListing(Output::kJson)),
-              StartsWith(R"({"look_at_first":[],"daemons":[{"kind":"builder","hostname":"nb01",)"
+              StartsWith(R"({"problems":[],"daemons":[{"kind":"builder","hostname":"nb01",)"
                          R"("state":"running","version":"0.1.0"},)"));
   EXPECT_THAT(out_.str(),
               HasSubstr(R"("pools":[{"provider":"cloud","pool":"main","state":"up","ready":1,)"
@@ -119,18 +119,28 @@ TEST_F(StatusTest, AProviderThatCannotBeUsedComesFirst) {
   Build("b2", "failed", 1'699'999'000);
   EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- The launcher on np01 cannot use provider cloud: 401 from keystone\n"
-                                   "- Image deb: its last build failed 16 min ago; log: nb01:/var/log/nodepool/builds/deb-b2.log\n"));
+                                   "  Check its address and credentials (clouds.yaml): nodepool config-validate "
+                                   "--online\n"
+                                   "- Image deb: its last build failed; log: nb01:/var/log/nodepool/builds/deb-b2.log\n"
+                                   "  Read the end of its log, then nodepool image-build deb\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("cloud     main  failing"));
+  EXPECT_THAT(ShownAsJson(StatusListing(Output::kJson)),
+              StartsWith(R"({"problems":[{"id":"provider-failing/cloud","kind":"provider-failing","severity":"bad",)"
+                         R"("since":1.69999994E9,"topic":"providers","key":"cloud","text":"The launcher on np01 )"));
 }
 
 TEST_F(StatusTest, WhoIsMissingIsNamed) {
   Remove("/nodepool/components/builder/nb010000000001");
   EXPECT_THAT(Status(), StartsWith("Check first:\n"
-                                   "- No builder runs: no image is built or uploaded\n"));
+                                   "- No builder runs: no image is built or uploaded\n"
+                                   "  systemctl start nodepool-builder; if it ends at once, its log says why\n"));
   Remove("/nodepool/components/launcher/np010000000000");
   Remove("/nodepool/components/pool/np010000000002");
   EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- No launcher runs: nobody takes requests or deletes nodes\n"
+                                   "  systemctl start nodepool-launcher; if it ends at once, its log says why\n"
                                    "- No builder runs: no image is built or uploaded\n"
+                                   "  systemctl start nodepool-builder; if it ends at once, its log says why\n"
                                    "\n"
                                    "Provider"));
   EXPECT_THAT(out_.str(), HasSubstr("cloud     main  unserved"));
@@ -141,6 +151,7 @@ TEST_F(StatusTest, WhatNobodyServesOrOffersIsNamed) {
   config_->common.labels[LabelName("big")] = {LabelName("big"), 2, std::nullopt};
   EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- No launcher serves provider new\n"
+                                   "  Start the launcher that has it, or take it out of nodepool.yaml\n"
                                    "- No pool offers label big, whose min-ready is 2\n"));
 }
 
@@ -149,24 +160,22 @@ TEST_F(StatusTest, RequestsThatWaitForLongestComeFirstAndSayWhy) {
   EXPECT_THAT(Status(), StartsWith("All is well.\n"));
   RequestId old = AddRequest(1'699'990'000);
   answer_ = fmt::format(
-      R"({{"requests":[{{"id":"{}","waits":[{{"provider":"cloud","pool":"main","text":"no capacity: cores"}}]}}]}})",
+      R"({{"requests":[{{"id":"{}","waits":[{{"provider":"cloud","pool":"main","reason":"capacity","text":"uses 2 of 2 cores"}}]}}]}})",
       old);
   UseTerminal(160);
   EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- 1 request waits for more than 5 minutes, 200-0000000001 for longest: "
-                                   "cloud main: no capacity: cores\n"));
-  EXPECT_THAT(
-      out_.str(),
-      HasSubstr(
-          "Request         Waits        State      Labels       Requestor  Why\n"
-          "200-0000000001  00:02:46:40  requested  small,small  zuul       cloud main: no capacity: cores\n"
-          "200-0000000000  00:00:00:10  requested  small,small  zuul\n"));
+                                   "cloud main uses 2 of 2 cores\n"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Requests  Waits        For Longest     Labels  Why\n"
+                        "1         00:02:46:40  200-0000000001  small   cloud main uses 2 of 2 cores\n"
+                        "1         00:00:00:10  200-0000000000  small\n"));
   EXPECT_EQ(young.value, "200-0000000000");
 }
 
-TEST_F(StatusTest, ATableListsTenRequestsAndJsonAll) {
+TEST_F(StatusTest, ATableHasARowForEachReasonAndJsonARequest) {
   for (int i = 0; i < 12; ++i) AddRequest(1'699'999'900 + i);
-  EXPECT_THAT(Status(), HasSubstr("200-0000000009"));
+  EXPECT_THAT(Status(), HasSubstr("12        00:00:01:40  200-0000000000  small"));
   EXPECT_THAT(out_.str(), Not(HasSubstr("200-0000000010")));
   EXPECT_THAT(ShownAsJson(StatusListing(Output::kJson)), HasSubstr("200-0000000011"));
 }
@@ -192,6 +201,77 @@ TEST_F(StatusTest, NodesThatTheCloudDoesNotDelete) {
   AddNode(node);
   EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- Provider cloud has been deleting 1 node for more than 10 minutes\n"));
+}
+
+TEST_F(StatusTest, ALauncherThatIsGone) {  // PAGE-20
+  Node node = ReadyNode();
+  node.provider = ProviderName("other");
+  node.launcher = "np02.example.org-PoolWorker.other-main-x";
+  AddNode(node);
+  EXPECT_THAT(Status(), StartsWith("Check first:\n"
+                                   "- The launcher on np02.example.org is gone: nobody serves provider other, "
+                                   "which has 1 node\n"
+                                   "  systemctl start nodepool-launcher there; its log says why it ended\n"));
+}
+
+TEST_F(StatusTest, WhatLaunchersAnnounce) {  // PAGE-20
+  config_->common.labels[LabelName("small")].min_ready = 3;
+  Put("/nodepool/components/launcher/np010000000000",
+      R"({"hostname": "np01", "state": "running", "configuration_rejected": {"since": 1699999940, )"
+      R"("error": "nodepool.yaml:5:3: unknown driver"}, "shortages": {"small": {"since": 1699999000, )"
+      R"("why": "cloud main: not enough capacity"}, "gone": {"since": 1, "why": "x"}}, "providers": )"
+      R"({"cloud": {"state": "up", "since": 1699999940, "notices": ["1 of 2 hosts do not answer: a:22"]}}})");
+  EXPECT_THAT(Status(), StartsWith("Check first:\n"
+                                   "- The launcher on np01 keeps its previous configuration: nodepool.yaml:5:3: "
+                                   "unknown driver\n"
+                                   "  Correct the file (nodepool config-validate); it is read again by itself\n"
+                                   "- Provider cloud: 1 of 2 hosts do not answer: a:22\n"
+                                   "  Start what does not answer, or take it out of nodepool.yaml\n"
+                                   "- Label small has 1 of 3 min-ready nodes: cloud main: not enough capacity\n"
+                                   "  Raise the limit that the reason names, give nodes back, or lower "
+                                   "min-ready\n"));
+  EXPECT_THAT(ShownAsJson(LabelListing()), HasSubstr(R"("why":"cloud main: not enough capacity")"));
+}
+
+TEST_F(StatusTest, ALabelThatCannotBeLaunched) {  // PAGE-20
+  Put("/nodepool/components/pool/np010000000002",
+      R"({"hostname": "np01", "state": "running", "id": "np01-PoolWorker.cloud-main-x", "name": "main", "locks_slots": true, )"
+      R"("provider_name": "cloud", "supported_labels": ["small"], "label_faults": {"small": "no flavor"}})");
+  EXPECT_THAT(Status(), StartsWith("Check first:\n"
+                                   "- Label small cannot be launched: cloud main: no flavor\n"
+                                   "  Correct the label in nodepool.yaml, or make what it names in the cloud\n"));
+  EXPECT_THAT(ShownAsJson(LabelListing()), HasSubstr(R"("why":"cloud main: no flavor")"));
+}
+
+TEST_F(StatusTest, LimitsThatAreReachedWhileRequestsWait) {  // PAGE-20
+  config_->common.tenant_limits["acme"] = {{"instances", 1}};
+  Node node = ReadyNode();
+  node.resources = {{"instances", 7}};
+  node.tenant_name = "acme";
+  AddNode(node);
+  Put("/nodepool/components/pool/np010000000002",
+      R"({"hostname": "np01", "state": "running", "id": "np01-PoolWorker.cloud-main-x", "name": "main", "locks_slots": true, )"
+      R"("provider_name": "cloud", "supported_labels": ["small"], "paused": true})");
+  NodeRequest request;
+  request.SetState(RequestState::kRequested, FromSeconds(1'699'999'990));
+  request.node_types = {LabelName("small")};
+  request.tenant_name = "acme";
+  time_.Run(others_.requests.Create("200", std::move(request), false));
+  EXPECT_THAT(Status(), StartsWith("Check first:\n"
+                                   "- Provider cloud has no capacity for requests of pool main: in use are 8 of 8 "
+                                   "instances of the provider\n"
+                                   "  Raise the quota or the pool's limits, or give nodes back\n"
+                                   "- Tenant acme has 7 of 1 instances: 1 request of it waits\n"
+                                   "  Raise its limit in tenant-resource-limits, or wait for its jobs to end\n"));
+}
+
+TEST_F(StatusTest, AFailedUpload) {  // PAGE-20
+  Put("/nodepool/images/deb/builds/b1/providers/cloud/images/0000000002",
+      R"({"state": "failed", "state_time": 1699999000})");
+  EXPECT_THAT(Status(), StartsWith("Check first:\n"
+                                   "- Image deb: the upload to cloud failed\n"
+                                   "  The builder's log says why; nodepool image-upload-retry cloud deb tries "
+                                   "again\n"));
 }
 
 TEST_F(StatusTest, Labels) {

@@ -189,15 +189,6 @@ class Execution {
   std::vector<int> statuses_;  // of the nodes
 };
 
-Task<> Obtain(Console& console, NodeClaim& claim) {
-  TaskGroup telling(console.loop, console.logger);
-  if (console.progress != nullptr) {
-    telling.Spawn("progress", ShowWaitLine(console, claim, *console.progress));
-  }
-  auto stop = [&telling] { return telling.Stop(); };
-  co_await WithCleanup(claim.Obtain(), stop);
-}
-
 Task<> RunAndSay(Execution& execution, std::optional<int>& status, std::optional<Outcome<>>& outcome,
                  Event& ended) {
   ScopeExit say([&] { ended.Set(); });
@@ -213,7 +204,7 @@ Task<> WatchClaim(Console& console, NodeClaim& claim, Event& ended) {
 
 // Runs the command for as long as the nodes are ours.
 Task<> UseNodes(Console& console, const ExecOptions& options, NodeClaim& claim, std::optional<int>& status) {
-  co_await Obtain(console, claim);
+  co_await ObtainShowingWhy(console, claim);
   Execution execution(console, options, SshNodesOf(claim, options.login));
   Event ended;
   std::optional<Outcome<>> outcome;

@@ -171,8 +171,10 @@ Task<> LeaseClaim::End() {
 std::string LeaseClaim::Progress() const {
   if (seen_.id.empty()) return "asking";
   if (seen_.ready) return BootingText(*seen_.ready, wish_.labels.size());
-  return WaitingText("waiting", seen_.waits);
+  return WaitingText("waiting", seen_.why);
 }
+
+std::string LeaseClaim::WhyWaiting() const { return nodes_.empty() ? seen_.why : ""; }
 
 // The poll under way says nothing before its end.
 Task<> LeaseClaim::AskForProgress() {
@@ -181,7 +183,7 @@ Task<> LeaseClaim::AskForProgress() {
   Outcome<LeaseView> shown = co_await Attempt(std::move(show));
   if (!shown) co_return;
   seen_.ready = shown->ready;
-  seen_.waits = shown->waits;
+  seen_.why = shown->why;
 }
 
 }  // namespace nodepool::cli

@@ -29,6 +29,7 @@ class LeaseClaim : public NodeClaim {
 
   std::vector<ClaimedNode> nodes() const override { return nodes_; }
   std::string Progress() const override;
+  std::string WhyWaiting() const override;
   Task<> AskForProgress() override;
 
  private:

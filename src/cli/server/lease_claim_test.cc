@@ -49,8 +49,8 @@ class LeaseClaimTest : public ::testing::Test {
     }
     return R"({"id": ")" + kId + R"(", "state": ")" + state_ + R"(", "lease": 300, "failure": "no quota", )" +
            R"("ready": )" + ready_ +
-           R"(, "waits": [{"provider": "cloud", "pool": "main", "text": "full"}], )" + R"("nodes": [)" +
-           nodes + "]}";
+           R"(, "waits": [{"provider": "cloud", "pool": "main", "reason": "capacity", "text": "is full"}], )" +
+           R"("nodes": [)" + nodes + "]}";
   }
 
   void HaveNodes() {
@@ -275,7 +275,7 @@ TEST_F(LeaseClaimTest, ProgressSaysWhyItWaits) {
   EXPECT_EQ(claim_.Progress(), "asking");
   tasks_.Spawn("obtain", claim_.Obtain());
   time_.Advance(100ms);
-  EXPECT_EQ(claim_.Progress(), "waiting; cloud main: full");
+  EXPECT_EQ(claim_.Progress(), "waiting; cloud main is full");
   ready_ = "1";
   time_.Run(claim_.AskForProgress());
   EXPECT_EQ(claim_.Progress(), "booting, 1 of 2 ready");

@@ -49,12 +49,14 @@ Expected<std::vector<ClaimedNode>> NodesIn(const json::object& lease) {
   return nodes;
 }
 
-std::string WaitsIn(const json::object& lease) {
+// Of a server of an older version, of the reasons of its pools.
+std::string WhyIn(const json::object& lease) {
+  if (const json::object* reason = ObjectIn(lease, "reason")) return Visible(TextIn(*reason, "text"));
   json::array reasons;
   if (const json::array* waits = ArrayIn(lease, "waits")) {
     std::ranges::copy_if(*waits, std::back_inserter(reasons), &json::value::is_object);
   }
-  return WaitText(reasons);
+  return DecidingText(reasons);
 }
 
 std::optional<std::size_t> ReadyIn(const json::object& lease) {
@@ -84,7 +86,7 @@ Expected<LeaseView> ReadLeaseView(std::string_view answer) {
   view.nodes = std::move(*nodes);
   view.failure = Visible(TextIn(lease, "failure"));
   view.ready = ReadyIn(lease);
-  view.waits = WaitsIn(lease);
+  view.why = WhyIn(lease);
   return view;
 }
 

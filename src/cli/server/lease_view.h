@@ -18,7 +18,7 @@ struct LeaseView {
   Duration lasts{};                  // without a renewal; positive
   std::string failure;               // why it failed
   std::optional<std::size_t> ready;  // nodes that are ready; none: its request is not accepted yet
-  std::string waits;                 // why it waits, a line for each pool
+  std::string why;                   // the reason that decides that it waits; empty: none
   std::vector<ClaimedNode> nodes;    // of a held lease; records have what is needed for a login
 };
 

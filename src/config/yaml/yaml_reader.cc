@@ -365,7 +365,23 @@ Expected<Value> ParseYaml(const std::string& text) {
   return std::move(document->root);
 }
 
-Expected<Document> ReadDocument(const std::string& path, const Environment& environment) {
+std::string OnlySections(std::string_view text, const std::vector<std::string_view>& prefixes) {
+  std::string kept;
+  bool is_kept = false;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    bool is_key = !line.empty() && std::string_view(" \t\r#-").find(line.front()) == std::string_view::npos;
+    if (is_key)
+      is_kept = std::ranges::any_of(prefixes, [&](std::string_view key) { return line.starts_with(key); });
+    if (is_kept) kept += line;
+    kept += '\n';
+    begin = end + 1;
+  }
+  return kept;
+}
+
+Expected<std::string> ReadText(const std::string& path, const Environment& environment) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;
@@ -381,7 +397,13 @@ Expected<Document> ReadDocument(const std::string& path, const Environment& envi
   }
   if (text.size() > kMaxFileBytes)
     return Unexpected(Verdict::kInvalid, fmt::format("{}: larger than 64 MiB", path));
-  Expected<Document> document = ParseDocument(SubstituteEnvironment(text, environment));
+  return SubstituteEnvironment(text, environment);
+}
+
+Expected<Document> ReadDocument(const std::string& path, const Environment& environment) {
+  Expected<std::string> text = ReadText(path, environment);
+  if (!text) return std::unexpected(text.error());
+  Expected<Document> document = ParseDocument(*text);
   if (!document) return std::unexpected(document.error().In(path));
   return document;
 }

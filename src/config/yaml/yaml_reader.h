@@ -44,6 +44,12 @@ Expected<Document> ParseDocument(const std::string& text);
 // Its root alone.
 Expected<Value> ParseYaml(const std::string& text);
 
+// `text` with only its top-level keys that begin with one of the prefixes; all other lines are empty, so that
+// places remain. For a file that cannot be parsed as a whole.
+std::string OnlySections(std::string_view text, const std::vector<std::string_view>& prefixes);
+
+// Reads and substitutes a file; errors begin with the path.
+Expected<std::string> ReadText(const std::string& path, const Environment& environment);
 // Reads, substitutes and parses a file; errors begin with the path.
 Expected<Document> ReadDocument(const std::string& path, const Environment& environment);
 Expected<Value> ReadYamlFile(const std::string& path, const Environment& environment);

@@ -1,5 +1,7 @@
 #include "driver/loading/config_follower.h"
 
+#include <utility>
+
 #include "base/scope_exit.h"
 
 namespace nodepool::driver {
@@ -77,29 +79,33 @@ std::shared_ptr<const LoadedConfig> ConfigFollower::TryLoad(bool is_retry) {
   loaded_ = Identity();
   auto config = LoadConfig(path_, secure_path_, drivers_, others_);
   if (config) {
-    bool is_news = !is_retry || !last_error_.empty() || FaultsOf(**config) != faults_;
+    bool is_news = !is_retry || rejected_ || FaultsOf(**config) != faults_;
     InForce(**config);
     if (!is_news) return nullptr;
     logger_.Info("The configuration was read again from {}", path_);
     for (const std::string& warning : (*config)->common.warnings) logger_.Warning("{}", warning);
-    last_error_.clear();
+    if (std::exchange(rejected_, std::nullopt)) on_rejection_(rejected_);
     return *config;
   }
   if (may_be_half_written) {
     retry_at_ = changed_at_ + kWriting;
     return nullptr;
   }
-  std::string error = config.error().what();
-  if (error != last_error_) {
+  Reject(config.error().what());
+  retry_at_ = loop_.SteadyNow() + kRetryBad;
+  return nullptr;
+}
+
+// Logs a new error only.
+void ConfigFollower::Reject(std::string error) {
+  if (!rejected_ || rejected_->error != error) {
     logger_.Error(
         "Exception in main loop: the changed configuration cannot be used, the previous one stays in force: "
         "{}",
         error);
   }
-  on_load_failure_(error);
-  last_error_ = std::move(error);
-  retry_at_ = loop_.SteadyNow() + kRetryBad;
-  return nullptr;
+  rejected_ = {rejected_ ? rejected_->since : loop_.Now(), std::move(error)};
+  on_rejection_(rejected_);
 }
 
 }  // namespace nodepool::driver

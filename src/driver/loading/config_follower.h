@@ -13,6 +13,7 @@
 #include "async/task.h"
 #include "base/log/logging.h"
 #include "driver/loading/load_config.h"
+#include "model/component.h"
 
 namespace nodepool::driver {
 
@@ -35,10 +36,10 @@ class ConfigFollower {
   // (ProviderConfig::fault), Next() returns a new one as soon as that changes.
   void InForce(const LoadedConfig& config);
 
-  // Calls `listener` with the reason of each load that failed.
-  void OnLoadFailure(std::function<void(const std::string&)> listener) {
-    on_load_failure_ = std::move(listener);
-  }
+  // Calls `listener` after each load that failed, with the reason and since when there has been one, and with
+  // none when a load is good again, before Next() returns.
+  using Rejected = std::optional<RejectedConfiguration>;
+  void OnRejection(std::function<void(const Rejected&)> listener) { on_rejection_ = std::move(listener); }
 
   // Loads the files even if they are unchanged, e.g. because what they refer to has changed.
   void Reload() {
@@ -51,6 +52,7 @@ class ConfigFollower {
   std::string Identity() const;
   Task<> AwaitNews();
   std::shared_ptr<const LoadedConfig> TryLoad(bool is_retry);
+  void Reject(std::string error);
 
   Loop& loop_;
   std::string path_;
@@ -62,13 +64,13 @@ class ConfigFollower {
   FileWatch watch_;
   std::string loaded_;       // the files' identity at the last attempt
   SteadyTime changed_at_{};  // when the files were seen to differ
-  std::string last_error_;   // empty: the last attempt was good
+  Rejected rejected_;        // none: the last attempt was good
   std::optional<SteadyTime> retry_at_;
   using Faults = std::map<ProviderName, std::string>;
   static Faults FaultsOf(const LoadedConfig& config);
   Faults faults_;  // of the configuration in force
   bool is_due_ = false;
-  std::function<void(const std::string&)> on_load_failure_ = [](const std::string&) {};
+  std::function<void(const Rejected&)> on_rejection_ = [](const Rejected&) {};
 };
 
 }  // namespace nodepool::driver

@@ -136,6 +136,21 @@ TEST_F(ConfigFollowerTest, ABadFileIsReportedOnceAndTheFixedOneLoaded) {
   EXPECT_TRUE(HasLabel(*config, "large"));
 }
 
+// BB-24
+TEST_F(ConfigFollowerTest, ARejectedFileIsAnnouncedUntilAGoodOneIsLoaded) {
+  std::vector<ConfigFollower::Rejected> seen;
+  follower_->OnRejection([&](const ConfigFollower::Rejected& rejected) { seen.push_back(rejected); });
+  Write("nodepool.yaml", kBad);
+  EXPECT_EQ(Next(std::chrono::seconds(30)), nullptr);
+  ASSERT_GE(seen.size(), 2u) << "tried again";
+  ASSERT_TRUE(seen.front() && seen.back());
+  EXPECT_NE(seen.front()->error.find("nodepool.yaml: line 2"), std::string::npos) << seen.front()->error;
+  EXPECT_EQ(seen.front()->since, seen.back()->since);
+  Write("nodepool.yaml", kGood);
+  EXPECT_TRUE(Next(std::chrono::seconds(2)));
+  EXPECT_EQ(seen.back(), std::nullopt);
+}
+
 TEST_F(ConfigFollowerTest, AnAbsentFileIsBadAndItsReturnIsSeen) {
   std::filesystem::rename(folder_ / "nodepool.yaml", folder_ / "away");
   EXPECT_EQ(Next(std::chrono::seconds(5)), nullptr);

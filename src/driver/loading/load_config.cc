@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "base/log/logging.h"
 #include "driver/loading/section_faults.h"
@@ -114,7 +116,47 @@ Expected<void> LoadSection(const config::ProviderSection& section, const Registr
   return {};
 }
 
+constexpr std::string_view kServers = "zookeeper-servers";
+
+// The file, or at least the sections that say how ZooKeeper and the web servers are reached.
+Expected<config::Document> ReadWhatCanBe(const std::string& path, const config::Environment& environment,
+                                         std::vector<Error>& faults) {
+  Expected<std::string> text = config::ReadText(path, environment);
+  if (!text) return std::unexpected(text.error());
+  Expected<config::Document> whole = config::ParseDocument(*text);
+  if (whole) return whole;
+  faults.push_back(whole.error().In(path));
+  Expected<config::Document> part =
+      config::ParseDocument(config::OnlySections(*text, {"zookeeper-", "embedded-zookeeper", "webapp"}));
+  bool has_servers = text->find(kServers) != std::string::npos;
+  bool is_complete = part && (!has_servers || part->root.Find(kServers) != nullptr);
+  if (!is_complete) return std::unexpected(faults.front());
+  if (part->root.is_null()) part->root = config::Value::MakeMap({}, {});
+  return part;
+}
+
 }  // namespace
+
+Expected<PartialConfig> LoadWhatCanBe(const std::string& path, const std::optional<std::string>& secure_path,
+                                      const Registry& drivers, config::DriverSchemas others) {
+  ResetDrivers(drivers);
+  config::LoadOptions options = LoadOptionsFor(drivers, std::move(others), secure_path);
+  PartialConfig partial;
+  Expected<config::Document> document = ReadWhatCanBe(path, options.environment, partial.faults);
+  if (!document) return std::unexpected(document.error());
+  config::LoadResult common = config::LoadAll(path, document, options);
+  std::ranges::move(common.faults, std::back_inserter(partial.faults));
+  if (!common.knows_zookeeper) return std::unexpected(partial.faults.front());
+  auto loaded = std::make_shared<LoadedConfig>();
+  loaded->common = std::move(common.config);
+  for (const config::ProviderSection& section : loaded->common.providers) {
+    Expected<void> read = LoadSection(section, drivers, *loaded);
+    if (read) read = CheckAnnouncements(section, *loaded);
+    if (!read) partial.faults.push_back(read.error().In(path));
+  }
+  partial.loaded = std::move(loaded);
+  return partial;
+}
 
 config::LoadOptions LoadOptionsFor(const Registry& drivers, config::DriverSchemas others,
                                    std::optional<std::string> secure_path) {

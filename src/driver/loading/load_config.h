@@ -36,6 +36,16 @@ Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path
                                                          const Registry& drivers,
                                                          config::DriverSchemas others);
 
+// What can be read of a configuration, for commands that need ZooKeeper and do without the rest: with a file
+// that cannot be parsed only what says how ZooKeeper and the launchers' web servers are reached. The faults
+// are those for which LoadConfig refuses it. An error: it is not known how ZooKeeper is reached.
+struct PartialConfig {
+  std::shared_ptr<const LoadedConfig> loaded;
+  std::vector<Error> faults;
+};
+Expected<PartialConfig> LoadWhatCanBe(const std::string& path, const std::optional<std::string>& secure_path,
+                                      const Registry& drivers, config::DriverSchemas others);
+
 // A configuration as far as it can be loaded, and everything for which LoadConfig refuses it.
 // Sections of providers are read only where the rest has no fault.
 struct LoadReport {

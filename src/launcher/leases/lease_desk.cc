@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "base/find_or_empty.h"
 #include "base/scope_exit.h"
+#include "sched/requests/offered_labels.h"
 
 namespace nodepool::launcher {
 namespace {
@@ -77,11 +78,28 @@ Result LeaseDesk::Check(const LeaseOrder& order) const {
   return is_too_much ? Result::kTooMany : Result::kMade;
 }
 
+// What this launcher has configured comes, also while a provider of it cannot be used.
+std::string LeaseDesk::FaultOf(const std::vector<LabelName>& labels) const {
+  std::vector<const Component*> components;
+  for (const auto& [path, component] : context_.registry.all()) components.push_back(&component);
+  std::set<LabelName> configured;
+  std::set<ProviderName> known;
+  for (const auto& [name, provider] : context_.config->providers) {
+    known.insert(name);
+    for (const auto& [pool_name, pool] : provider->pools) {
+      for (const auto& [label, settings] : pool->labels) configured.insert(label);
+    }
+  }
+  return sched::FaultOfLabels(labels, components, configured, known);
+}
+
 Task<PlacedOrder> LeaseDesk::Place(LeaseOrder order) {
   if (!order.key.empty()) {
     std::optional<store::StoredLease> existing = co_await Find(IdOfKey(order));
     if (existing) co_return co_await Repeat(existing->id, order);
   }
+  std::string fault = FaultOf(order.labels);
+  if (!fault.empty()) co_return PlacedOrder{Result::kNotOffered, {}, 0, std::move(fault)};
   Result result = Check(order);
   if (result != Result::kMade) co_return PlacedOrder{result, {}, NodesOf(order.client)};
   std::size_t count = order.labels.size();

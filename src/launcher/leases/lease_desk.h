@@ -38,10 +38,12 @@ struct PlacedOrder {
     kTooMany,        // the client would have more than max_nodes
     kTooManyLeases,  // the client would have more than kMaxLeasesOfClient
     kFull,           // there would be more than kMaxLeases
+    kNotOffered,     // no launcher offers one of the labels
   };
   Result result = Result::kMade;
   LeaseId id;
-  std::size_t nodes = 0;  // that the client has or waits for
+  std::size_t nodes = 0;   // that the client has or waits for
+  std::string fault = {};  // which label is not offered
 };
 
 // Makes, finds and changes leases for the clients of this launcher's web server. Errors are those of
@@ -73,6 +75,7 @@ class LeaseDesk {
   };
 
   PlacedOrder::Result Check(const LeaseOrder& order) const;
+  std::string FaultOf(const std::vector<LabelName>& labels) const;
   Task<PlacedOrder> Make(LeaseOrder order);
   Task<PlacedOrder> Repeat(LeaseId id, const LeaseOrder& order);
   std::size_t NodesOf(const std::string& client) const;

@@ -54,14 +54,6 @@ Sentences MissingImages(const PoolFacts& pool, const std::set<LabelName>& labels
   return sentences;
 }
 
-std::string SettingOf(const std::string& resource) {
-  if (resource == resource::kInstances) return "max-servers";
-  for (const char* own : {resource::kCores, resource::kRam, resource::kVolumes, resource::kVolumeGb}) {
-    if (resource == own) return "max-" + resource;
-  }
-  return "max-resources for " + resource;
-}
-
 Resources NeedOf(const sched::PoolView& pool, const NodeRequest& request) {
   Resources need;
   for (const LabelName& label : request.node_types) {
@@ -112,6 +104,14 @@ Sentences SentencesOf(const PoolFacts& pool, const NodeRequest& request, sched::
 }
 
 }  // namespace
+
+std::string SettingOf(const std::string& resource) {
+  if (resource == resource::kInstances) return "max-servers";
+  for (const char* own : {resource::kCores, resource::kRam, resource::kVolumes, resource::kVolumeGb}) {
+    if (resource == own) return "max-" + resource;
+  }
+  return "max-resources for " + resource;
+}
 
 std::string DeclineText(const PoolFacts& pool, const NodeRequest& request, const sched::Decision& decision) {
   Sentences sentences = SentencesOf(pool, request, decision.reason);

@@ -3,6 +3,7 @@
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "base/scope_exit.h"
+#include "launcher/requests/wait_reasons.h"
 
 namespace nodepool::launcher {
 
@@ -15,7 +16,8 @@ RequestRun::RequestRun(Context& context, Pool& pool, UnusedNodes& unused_nodes, 
       unused_nodes_(unused_nodes),
       seen_(std::move(seen)),
       order_(std::move(order)),
-      logger_(log::Logger("nodepool.driver.NodeRequestHandler[" + pool.launcher_id().value + "]")
+      logger_(log::Logger(fmt::format("nodepool.driver.NodeRequestHandler[{}-{}]", pool.key().provider,
+                                      pool.key().pool))
                   .About({seen_.record.event_id.value_or(""), seen_.id.value, ""})),
       nodes_(context, pool, changed_, logger_),
       refusals_(context.random) {}
@@ -122,7 +124,7 @@ Task<bool> RequestRun::Step() {
   if (decision.kind != sched::Decision::Kind::kAccept || !FollowProvider()) co_return false;
   Plan();
   if (IsHopelessMinReady()) {
-    co_await Decline("no capacity for a min-ready node");
+    co_await Decline(ReasonOf(pool_.key(), plan_).text);
     co_return true;
   }
   bool lacks_free_nodes = !plan_.wait.empty() && !pool_.launches_nodes();

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/log/logging.h"
@@ -12,8 +11,9 @@
 
 namespace nodepool::launcher {
 
-// Logs why requests wait: one line per shape of request when the reasons change, not per request or decision,
-// and at most one line per shape in ten seconds. Thousands of shapes at a time are counted, not named.
+// Logs why requests wait: one line per shape of request when the deciding reason changes, not per request or
+// decision, and at most one line per shape in ten seconds. Thousands of shapes at a time are counted, not
+// named.
 class WaitLog {
  public:
   explicit WaitLog(log::Logger logger) : logger_(std::move(logger)) {}
@@ -23,9 +23,8 @@ class WaitLog {
               SteadyTime now);
 
  private:
-  using Reasons = std::vector<std::pair<PoolKey, sched::Reason>>;
   struct Logged {
-    Reasons reasons;
+    std::optional<std::pair<PoolKey, sched::Reason>> decides;
     SteadyTime when{};
   };
 

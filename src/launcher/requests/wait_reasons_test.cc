@@ -1,5 +1,6 @@
 #include "launcher/requests/wait_reasons.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <list>
@@ -11,6 +12,7 @@ namespace {
 
 using sched::Decision;
 using sched::Reason;
+using sched::Shortfall;
 
 const PoolKey kPool{ProviderName("cloud"), PoolName("main")};
 
@@ -18,23 +20,87 @@ Decision Defer(Reason reason, std::string detail = "") {
   return {Decision::Kind::kDefer, reason, std::move(detail)};
 }
 
-TEST(WaitReasonsTest, OfADecision) {
-  WaitReason reason = ReasonOf(kPool, Defer(Reason::kTenantLimit, "cores"));
+// `needed` more do not fit.
+Decision AtLimit(Reason reason, Shortfall::Limit of, double used, double limit, double needed = 1) {
+  std::string resource = of == Shortfall::Limit::kProvider ? "cores" : "instances";
+  return {Decision::Kind::kDefer, reason, "t1", false, Shortfall{of, resource, used, limit, needed}};
+}
+
+std::string SentenceFor(const Decision& decision) { return Sentence(ReasonOf(kPool, decision)).text; }
+
+// WHY-2
+TEST(WaitReasonsTest, OfTheTenantsLimit) {
+  using enum Shortfall::Limit;
+  WaitReason reason = ReasonOf(kPool, AtLimit(Reason::kTenantLimit, kTenant, 8, 8));
   EXPECT_EQ(reason.code, "tenant-limit");
-  EXPECT_EQ(reason.text, "the tenant's limit is reached: cores");
+  EXPECT_EQ(Sentence(reason).text,
+            "tenant t1 has 8 of max-servers 8; raise it in tenant-resource-limits, or wait for its nodes");
+  EXPECT_EQ(
+      SentenceFor(AtLimit(Reason::kTenantLimit, kTenant, 6, 8, 3)),
+      "tenant t1 has 6 of max-servers 8, 3 more are needed; raise it in tenant-resource-limits, or wait "
+      "for its nodes");
+  EXPECT_EQ(SentenceFor(AtLimit(Reason::kTenantLimit, kTenant, 0, 8, 9)),
+            "tenant t1 has max-servers 8, and the request needs 9; raise it in tenant-resource-limits");
+}
+
+TEST(WaitReasonsTest, OfLimitsOfPoolAndCloud) {
+  using enum Shortfall::Limit;
+  EXPECT_EQ(SentenceFor(AtLimit(Reason::kCapacityReserved, kPool, 20, 20)),
+            "cloud main uses 20 of 20 instances; raise its max-servers, or wait for nodes");
+  EXPECT_EQ(SentenceFor(AtLimit(Reason::kCapacityReserved, kPool, 18, 20)),
+            "cloud main uses 18 of 20 instances, the rest is kept for an earlier request; raise its "
+            "max-servers, or wait for nodes");
+  Decision cloud = AtLimit(Reason::kCapacityReserved, kProvider, 16, 16, 4);
+  cloud.shortfall->others = 8;
+  EXPECT_EQ(SentenceFor(cloud),
+            "cloud main uses 16 of 24 cores of the cloud's quota, others use 8; raise the quota, or wait for "
+            "nodes");
+}
+
+TEST(WaitReasonsTest, OfWhatHasNoFigures) {
+  EXPECT_EQ(SentenceFor(Defer(Reason::kProviderUnusable, "the cloud is away")),
+            "provider cloud cannot be used: the cloud is away");
+  EXPECT_EQ(SentenceFor(Defer(Reason::kProviderPaused, "alice: upgrade")),
+            "provider cloud is paused by alice: upgrade; `nodepool provider-unpause cloud` ends it");
+  EXPECT_EQ(SentenceFor(Defer(Reason::kNoFreeNode, "bm")), "cloud main has no free node of label bm");
+  EXPECT_EQ(SentenceFor(Defer(Reason::kOthersCanServe, "ovh main")),
+            "left to ovh main, which has its labels");
 }
 
 TEST(WaitReasonsTest, OfAPlanThatWaits) {
+  sched::PoolView pool;
+  pool.key = kPool;
+  pool.labels[LabelName("small")].need = {{"instances", 1}, {"cores", 4}, {"ram", 0.5}};
+  pool.pool.limit = {{"instances", 5}};
+  pool.pool.used = {{"instances", 5}};
   sched::FillPlan plan;
   plan.wait = {LabelName("small")};
   plan.pool_shortage = {{"instances", 1}};
   plan.provider_shortage = {{"cores", 4}, {"ram", 0.5}};
-  WaitReason reason = ReasonOf(kPool, plan);
+  WaitReason reason = ReasonOf(pool, plan);
   EXPECT_EQ(reason.code, "capacity");
-  EXPECT_EQ(reason.text,
-            "not enough capacity, missing 1 instances in the pool, 4 cores in the provider, 0.5 ram in the "
-            "provider");
+  EXPECT_EQ(reason.text, "uses 5 of 5 instances; raise its max-servers, or wait for nodes");
   EXPECT_EQ(reason.labels, plan.wait);
+  plan.is_refused = true;
+  EXPECT_EQ(ReasonOf(pool, plan).text,
+            "waits until the cloud has capacity: it refused more cores, ram; free some, or raise the quota");
+  plan.provider_shortage.clear();
+  plan.refused.labels = {LabelName("small")};
+  EXPECT_EQ(ReasonOf(pool, plan).text,
+            "waits until the cloud has capacity: it refused label small; free some, or raise the quota");
+}
+
+TEST(WaitReasonsTest, OfAPlanThatWaitsForItsTurn) {
+  sched::PoolView pool;
+  pool.key = kPool;
+  pool.launches_in_progress = pool.max_concurrency = 2;
+  sched::FillPlan plan;
+  plan.wait = {LabelName("small")};
+  plan.turns_awaited = 1;
+  WaitReason reason = ReasonOf(pool, plan);
+  EXPECT_EQ(reason.code, "launches-in-progress");
+  EXPECT_EQ(reason.text,
+            "has 2 of 2 launches of max-concurrency in progress; raise it to launch more at a time");
 }
 
 class WaitLogTest : public ::testing::Test {
@@ -64,12 +130,23 @@ class WaitLogTest : public ::testing::Test {
 
 TEST_F(WaitLogTest, OneLineForAllRequestsOfAShape) {
   Wait(3);
-  Report(Defer(Reason::kTenantLimit, "cores"));
+  Report(Defer(Reason::kTenantLimit, "t1"));
   ASSERT_EQ(log_.records().size(), 1u);
   EXPECT_EQ(
       log::Annotated(log_.records()[0]),
-      "[e: e1] [node_request: 200-0000000000] The request for small of tenant t1 (and 2 more like it) waits; "
-      "pool main of provider cloud: the tenant's limit is reached: cores");
+      "[e: e1] [node_request: 200-0000000000] The request for small of tenant t1 (and 2 more like it) waits: "
+      "tenant t1 is at its limit");
+}
+
+TEST_F(WaitLogTest, OnlyTheDecidingReasonIsLogged) {
+  Wait(1);
+  PoolKey other{ProviderName("other"), PoolName("main")};
+  wait_log_.Report({{shape_,
+                     {{other, Defer(Reason::kOthersCanServe, "cloud main")},
+                      {kPool, Defer(Reason::kProviderUnusable, "the cloud is away")}}}},
+                   queues_, now_);
+  EXPECT_THAT(log_.records().at(0).text,
+              ::testing::EndsWith("waits: provider cloud cannot be used: the cloud is away"));
 }
 
 TEST_F(WaitLogTest, OnlyAChangeOfReasonIsLogged) {

@@ -77,6 +77,26 @@ inline constexpr Metric kAddressableRequests{
     Kind::kGauge, "nodepool.provider.{provider}.pool.{pool}.addressable_requests",
     "nodepool_addressable_requests", "Requests in any state all of whose labels the pool offers."};
 
+inline constexpr Metric kConfigurationRejected{
+    Kind::kGauge, "nodepool.component.{kind}.{hostname~}.configuration_rejected", "nodepool_configuration_rejected",
+    "Since when a launcher or builder keeps its previous configuration because the changed one has a fault, "
+    "in "
+    "epoch seconds; 0 while it uses the configuration."};
+
+// --- The cluster's state compared with this launcher's configuration --------------
+inline constexpr Metric kLabelShortage{
+    Kind::kGauge, "nodepool.label.{label}.shortage", "nodepool_label_shortage",
+    "Nodes that a label lacks of its min-ready while launchers fail to get more; 0 while they do not."};
+inline constexpr Metric kImageBuildFailed{Kind::kGauge, "nodepool.image.{image}.build_failed",
+                                          "nodepool_image_build_failed",
+                                          "1 while the image's newest build has failed, otherwise 0."};
+inline constexpr Metric kImageTooOld{
+    Kind::kGauge, "nodepool.image.{image}.too_old", "nodepool_image_too_old",
+    "1 while the image's newest ready build is older than twice its rebuild-age, otherwise 0."};
+inline constexpr Metric kImageUploadMissing{
+    Kind::kGauge, "nodepool.image.{image}.provider.{provider}.upload_missing",
+    "nodepool_image_upload_missing", "1 while the provider has no ready upload of the image, otherwise 0."};
+
 // --- This launcher's configuration ---------------------------------------------
 inline constexpr Metric kMaxServers{Kind::kGauge, "nodepool.provider.{provider}.max_servers",
                                     "nodepool_provider_max_servers",

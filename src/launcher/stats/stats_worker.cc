@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "driver/loading/configured.h"
 #include "launcher/stats/stats_config.h"
+#include "launcher/stats/stats_health.h"
 #include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
@@ -117,6 +119,8 @@ void StatsWorker::ReportCluster(metrics::Sink& to) const { counts_.Report(to, co
 
 void StatsWorker::ReportLocal(metrics::Sink& to) const {
   ReportConfig(*context_.config, to);
+  ReportHealth(driver::ConfiguredBy(*context_.config), context_.registry.all(), context_.nodes,
+               context_.images, context_.loop.Now(), to);
   for (const ProviderName& name : providers_.Managed()) {
     to.Set(stats::kProviderUp, {name.value}, providers_.HealthOf(name).is_up ? 1 : 0);
     to.Set(stats::kProviderPaused, {name.value}, context_.pauses.Find(name) != nullptr ? 1 : 0);

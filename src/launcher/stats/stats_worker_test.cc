@@ -343,16 +343,15 @@ TEST_F(StatsWorkerTest, WaitingRequestsSayWhy) {
   EXPECT_TRUE(found[first].waits.empty());
   ASSERT_EQ(found[second].waits.size(), 1u);
   EXPECT_EQ(found[second].accepted_by, (PoolKey{ProviderName("cloud"), PoolName("main")}));
-  EXPECT_EQ(found[second].waits[0].text, "not enough capacity, missing 1 instances in the pool");
+  EXPECT_EQ(found[second].waits[0].text, "uses 1 of 1 instances; raise its max-servers, or wait for nodes");
   ASSERT_EQ(found[third].waits.size(), 1u);
   EXPECT_EQ(found[third].accepted_by, std::nullopt);
   EXPECT_EQ(found[third].waits[0].code, "capacity-reserved");
-  EXPECT_EQ(
-      log.Count(
-          "[node_request: " + third.value +
-          "] The request for small waits; pool main of provider cloud: an earlier request waits for the "
-          "same capacity: instances"),
-      1);
+  EXPECT_EQ(log.Count("[node_request: " + third.value +
+                      "] The request for small waits: cloud main uses 1 of 1 instances; raise its "
+                      "max-servers, or wait for "
+                      "nodes"),
+            1);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/find_or_empty.h"
 #include "base/text.h"
 #include "model/resources.h"
 
@@ -23,12 +24,16 @@ std::vector<LabelName> Distinct(const std::vector<LabelName>& labels) {
   return distinct;
 }
 
-Decision Defer(Reason reason, std::string detail = "") {
-  return {Decision::Kind::kDefer, reason, std::move(detail)};
+Decision Defer(Reason reason, std::string detail = "", std::optional<Shortfall> shortfall = std::nullopt) {
+  return {Decision::Kind::kDefer, reason, std::move(detail), false, std::move(shortfall)};
 }
 
 Decision Decline(Reason reason, std::string detail = "") {
   return {Decision::Kind::kDecline, reason, std::move(detail)};
+}
+
+std::string NameOf(const RegisteredPool& pool) {
+  return pool.name.empty() ? pool.provider.value : fmt::format("{} {}", pool.provider, pool.name);
 }
 
 Resources NeedOf(const PoolView& pool, const std::vector<LabelName>& labels) {
@@ -66,11 +71,11 @@ Decision LeaveToOthers(const PoolView& pool, const Offers& offers, const NodeReq
   if (offers.is_provider_binding && request.provider != pool.key.provider)
     return Defer(Reason::kOtherProviderWanted, request.provider.value);
   if (offers.preferred && offers.preferred->priority < pool.priority)
-    return Defer(Reason::kPreferredPool, offers.preferred->id.value);
+    return Defer(Reason::kPreferredPool, NameOf(*offers.preferred));
   bool has_all = std::all_of(request.node_types.begin(), request.node_types.end(),
                              [&](const LabelName& label) { return pool.labels.contains(label); });
   if (!has_all && !offers.candidates.empty())
-    return Defer(Reason::kOthersCanServe, offers.candidates.front()->id.value);
+    return Defer(Reason::kOthersCanServe, NameOf(*offers.candidates.front()));
   return {Decision::Kind::kAccept};
 }
 
@@ -91,12 +96,20 @@ bool IsAwaitedAlready(const PoolView& pool, const Registry& registry, const Fill
   });
 }
 
+std::optional<Shortfall> TenantShortfall(const TenantView& tenant, const Resources& need) {
+  Resources missing = Shortage(tenant.limit, tenant.used, need);
+  if (missing.empty()) return std::nullopt;
+  const std::string& resource = missing.begin()->first;
+  return Shortfall{Shortfall::Limit::kTenant, resource, FindOrEmpty(tenant.used, resource),
+                   tenant.limit.at(resource), need.at(resource)};
+}
+
 // Reasons to wait although the pool could serve the request in principle.
 Decision WaitReason(const PoolView& pool, const Registry& registry, const TenantView* tenant,
                     const NodeRequest& request, const std::set<NodeId>& taken_nodes) {
   if (tenant != nullptr) {
-    Resources shortage = Shortage(tenant->limit, tenant->used, NeedOf(pool, request.node_types));
-    if (!shortage.empty()) return Defer(Reason::kTenantLimit, shortage.begin()->first);
+    if (std::optional<Shortfall> shortfall = TenantShortfall(*tenant, NeedOf(pool, request.node_types)))
+      return Defer(Reason::kTenantLimit, request.tenant_name.value_or(""), std::move(shortfall));
   }
   FillPlan plan = PlanFill(pool, MissingLabels(request.node_types, {}), request.reuse, taken_nodes);
   if (!pool.launches_nodes) {
@@ -114,7 +127,7 @@ Decision WaitReason(const PoolView& pool, const Registry& registry, const Tenant
   }
   bool is_min_ready = request.requestor == kMinReadyRequestor;
   if (!plan.refused.empty() || IsAwaitedAlready(pool, registry, plan, is_min_ready)) {
-    return Defer(Reason::kCapacityReserved, plan.Missing());
+    return Defer(Reason::kCapacityReserved, plan.Missing(), ShortfallOf(pool, plan));
   }
   return {Decision::Kind::kAccept, Reason::kNone, "", !plan.wait.empty()};
 }

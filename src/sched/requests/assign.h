@@ -15,6 +15,7 @@
 #include "sched/requests/order.h"
 #include "sched/requests/queues.h"
 #include "sched/requests/reason.h"
+#include "sched/requests/shortfall.h"
 
 // Which pool takes which request. Pure: all input of a decision is in the arguments, and the result
 // says why.
@@ -61,8 +62,9 @@ struct Decision {
   enum class Kind { kAccept, kDecline, kDefer };
   Kind kind = Kind::kDefer;
   Reason reason = Reason::kNone;
-  std::string detail;      // the label, pool or resource concerned; may be empty
-  bool must_wait = false;  // accepted, but a part of it has to wait for capacity
+  std::string detail;                       // the label, pool, tenant or resource concerned; may be empty
+  bool must_wait = false;                   // accepted, but a part of it has to wait for capacity
+  std::optional<Shortfall> shortfall = {};  // the limit concerned
 };
 
 // One pool's decision about one request (launcher.md 8, 9.2; D-33). `tenant` is null when the

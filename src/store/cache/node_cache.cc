@@ -97,6 +97,12 @@ const std::set<PoolKey>& NodeCache::PoolsWithNodes(const ProviderName& provider)
   return FindOrEmpty(Indexes().pools, provider);
 }
 
+std::vector<ProviderName> NodeCache::ProvidersWithNodes() const {
+  std::vector<ProviderName> providers;
+  for (const auto& [provider, pools] : Indexes().pools) providers.push_back(provider);
+  return providers;
+}
+
 zk::TreeCache::Interest NodeCache::InterestIn(std::string_view path) const {
   switch (paths::ParseBelowNodes(path).part) {
     case paths::BelowNodes::Part::kRecord:

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "base/listeners.h"
 #include "base/subscription.h"
@@ -75,6 +76,8 @@ class NodeCache : private zk::TreeCache::Listener {
   const std::map<std::pair<PoolKey, LabelName>, int>& TenantWithoutResources(const std::string& tenant) const;
   // The pools of a provider that have nodes.
   const std::set<PoolKey>& PoolsWithNodes(const ProviderName& provider) const;
+  // The providers that have nodes, by name.
+  std::vector<ProviderName> ProvidersWithNodes() const;
 
   std::uint64_t malformed_count() const { return malformed_.count(); }
 

@@ -231,10 +231,18 @@ Resource<store::StoredUpload> Uploads() {
           }};
 }
 
+Resource<launcher::ReportedReason> Reasons() {
+  return {"reasons",
+          "What decides that requests wait, as this launcher alone says, by id; other launchers ask for it.",
+          ReasonFields(), [](const Launcher& launcher, const std::string& after, const auto& see) {
+            launcher.ForEachReason(see, RequestId(after));
+          }};
+}
+
 Resource<launcher::ProviderStatus> Providers() {
-  return {"providers", "The providers of this launcher, by name, with their pools.", ProviderFields(),
+  return {"providers", "The providers of all launchers, by name, with their pools.", ProviderFields(),
           [](const Launcher& launcher, const std::string&, const auto& see) {
-            std::vector<launcher::ProviderStatus> providers = launcher.Providers();
+            std::vector<launcher::ProviderStatus> providers = launcher.ClusterProviders();
             std::ranges::all_of(providers, see);
           },
           true};
@@ -257,6 +265,14 @@ Resource<JobEntry> Jobs() {
           }};
 }
 
+Resource<listing::Problem> Problems() {
+  return {"problems", "What operators should check, the most urgent first, with its remedy.", ProblemFields(),
+          [](const Launcher& launcher, const std::string&, const auto& see) {
+            listing::Problems problems = launcher.Problems();
+            std::ranges::all_of(problems, see);
+          }};
+}
+
 Resource<ComponentEntry> Components() {
   return {"components", "Every launcher, builder and pool that is registered, by path.", ComponentFields(),
           [](const Launcher& launcher, const std::string&, const auto& see) {
@@ -271,7 +287,8 @@ std::vector<Endpoint> ApiEndpoints(const Launcher& launcher, std::shared_ptr<Rec
           EndpointOf(launcher, recent, Images()),     EndpointOf(launcher, recent, Builds()),
           EndpointOf(launcher, recent, Uploads()),    EndpointOf(launcher, recent, Providers()),
           EndpointOf(launcher, recent, Components()), EndpointOf(launcher, recent, Jobs()),
-          EndpointOf(launcher, recent, Pauses())};
+          EndpointOf(launcher, recent, Pauses()),     EndpointOf(launcher, recent, Problems()),
+          EndpointOf(launcher, recent, Reasons())};
 }
 
 }  // namespace nodepool::web

@@ -5,6 +5,7 @@
 #include "launcher/launcher.h"
 #include "launcher/requests/wait_reasons.h"
 #include "launcher/status.h"
+#include "listing/problem.h"
 #include "model/amounts.h"
 #include "store/cache/image_cache.h"
 #include "store/cache/job_cache.h"
@@ -19,6 +20,10 @@ namespace nodepool::web {
 const FieldTable<store::StoredNode>& NodeFields();
 const FieldTable<launcher::RequestStatus>& RequestFields();
 const FieldTable<launcher::WaitReason>& WaitFields();
+const FieldTable<launcher::ReportedReason>& ReasonFields();
+// The reason that decides, or null.
+boost::json::value ReasonValue(const std::optional<sched::RequestReason>& reason);
+JsonType ReasonType();
 const FieldTable<store::StoredBuild>& BuildFields();
 const FieldTable<store::StoredUpload>& UploadFields();
 const FieldTable<launcher::ProviderStatus>& ProviderFields();
@@ -32,6 +37,8 @@ struct ImageEntry {
 };
 ImageEntry EntryOf(const launcher::Launcher& launcher, const ImageName& name);
 const FieldTable<ImageEntry>& ImageFields();
+
+const FieldTable<listing::Problem>& ProblemFields();
 
 // The switch of a paused provider.
 using PauseEntry = std::map<ProviderName, ProviderPause>::value_type;

@@ -26,6 +26,7 @@ TEST(RequestFieldsTest, AWaitingRequest) {
   record.declined_by = {LauncherId("l1")};
   PoolKey pool{ProviderName("cloud"), PoolName("main")};
   launcher::RequestStatus status{RequestId("200-0000000012"), &record, std::nullopt, {}};
+  status.reason = sched::RequestReason{"tenant-limit", {}, "tenant t has 8 of max-servers 8", "np02"};
   status.waits.push_back(
       ReasonOf(pool, {sched::Decision::Kind::kDefer, sched::Reason::kCapacityReserved, "instances"}));
   EXPECT_EQ(
@@ -33,7 +34,9 @@ TEST(RequestFieldsTest, AWaitingRequest) {
       R"({"id":"200-0000000012","state":"requested","age":61,"labels":["small","large"],"requestor":"zuul",)"
       R"("tenant":null,"provider":null,"priority":0,"event_id":"e1","nodes":[],"declined_by":["l1"],)"
       R"("accepted_by":null,"waits":[{"provider":"cloud","pool":"main","reason":"capacity-reserved",)"
-      R"("text":"an earlier request waits for the same capacity: instances"}],)"
+      R"("text":"keeps its capacity for an earlier request, which waits for instances"}],)"
+      R"("reason":{"code":"tenant-limit","provider":null,"pool":null,)"
+      R"("text":"tenant t has 8 of max-servers 8","launcher":"np02"},)"
       R"("decline_reasons":[],"is_deleted":false})");
 }
 
@@ -44,16 +47,19 @@ TEST(RequestFieldsTest, AnAcceptedRequestThatMissesCapacity) {
   record.provider = ProviderName("cloud");
   record.tenant_name = "t1";
   PoolKey pool{ProviderName("cloud"), PoolName("main")};
+  sched::PoolView view;
+  view.key = pool;
+  view.pool = {{{"instances", 2}}, {}, {{"instances", 2}}, {}};
   sched::FillPlan plan;
   plan.wait = record.node_types;
   plan.pool_shortage = {{"instances", 1}};
-  launcher::RequestStatus status{RequestId("200-0000000012"), &record, pool, {ReasonOf(pool, plan)}};
+  launcher::RequestStatus status{RequestId("200-0000000012"), &record, pool, {ReasonOf(view, plan)}};
   EXPECT_EQ(TextOf(status, FromSeconds(1'000'000'000)),
             R"({"id":"200-0000000012","state":"pending","age":0,"labels":["small"],"requestor":null,)"
             R"("tenant":"t1","provider":"cloud","priority":0,"event_id":null,"nodes":[],"declined_by":[],)"
             R"("accepted_by":{"provider":"cloud","pool":"main"},"waits":[{"provider":"cloud","pool":"main",)"
-            R"("reason":"capacity","text":"not enough capacity, missing 1 instances in the pool",)"
-            R"("labels":["small"],"missing":{"pool":{"instances":1},"provider":{}}}],)"
+            R"("reason":"capacity","text":"uses 2 of 2 instances; raise its max-servers, or wait for nodes",)"
+            R"("labels":["small"],"missing":{"pool":{"instances":1},"provider":{}}}],"reason":null,)"
             R"("decline_reasons":[],"is_deleted":false})");
 }
 

@@ -1,3 +1,4 @@
+#include <boost/json/value_from.hpp>
 #include <set>
 
 #include "model/cell.h"
@@ -45,9 +46,9 @@ const FieldTable<PoolStatus>& PoolFields() {
        [](const PoolStatus& p) { return json::value(p.is_waiting); }},
       {{"priority", Whole(), "smaller is preferred"},
        [](const PoolStatus& p) { return json::value(p.priority); }},
-      {{"requests", Whole(), "accepted and not finished"},
-       [](const PoolStatus& p) { return json::value(p.requests); }},
-      {{"limit", MapOf(Number()), "configured, by resource; unlimited if absent"},
+      {{"requests", Whole().OrNull(), "accepted and not finished; null: of another launcher"},
+       [](const PoolStatus& p) { return p.requests ? json::value(*p.requests) : json::value(); }},
+      {{"limit", MapOf(Number()), "configured, by resource; unlimited, or of another launcher, if absent"},
        [](const PoolStatus& p) { return json::value(Amounts(p.limit)); }},
       {{"used", MapOf(Number()), "by its nodes and by launches that have been decided"},
        [](const PoolStatus& p) { return json::value(Amounts(p.used)); }},
@@ -102,7 +103,13 @@ const FieldTable<ProviderStatus>& ProviderFields() {
   static const FieldTable<ProviderStatus> fields({
       {{"name", Text(), "", false, Kind::kProvider},
        [](const ProviderStatus& p) { return json::value(p.name.value); }},
-      {{"driver", Text(), ""}, [](const ProviderStatus& p) { return json::value(p.driver); }},
+      {{"launchers", ListOf(Text()), "hostnames of those that serve it"},
+       [](const ProviderStatus& p) { return json::value_from(p.launchers); }},
+      {{"is_own", Flag(),
+        "this launcher serves it; of others it is known what they announce, and what the records say"},
+       [](const ProviderStatus& p) { return json::value(p.is_own); }},
+      {{"driver", Text().OrNull(), "null: unknown"},
+       [](const ProviderStatus& p) { return TextOrNull(p.driver); }},
       {{"state", OneOf(ProviderStateWords()), "", false, Kind::kState},
        [](const ProviderStatus& p) { return json::value(ToString(p.state)); }},
       {{"state_age", Whole(), "seconds since it came into this state"},
@@ -123,11 +130,12 @@ const FieldTable<ProviderStatus>& ProviderFields() {
          if (!p.pause) return nullptr;
          return PauseFields().ToJson({p.name, *p.pause});
        }},
-      {{"max_concurrency", Whole().OrNull(), "launches at a time; null: any number"},
+      {{"max_concurrency", Whole().OrNull(), "launches at a time; null: any number, or unknown"},
        [](const ProviderStatus& p) {
          return p.max_concurrency > 0 ? json::value(p.max_concurrency) : json::value();
        }},
-      {{"launches", Whole(), "in progress"}, [](const ProviderStatus& p) { return json::value(p.launches); }},
+      {{"launches", Whole().OrNull(), "in progress; null: unknown"},
+       [](const ProviderStatus& p) { return p.is_own ? json::value(p.launches) : json::value(); }},
       {{"limit", MapOf(Number()),
         "what the cloud leaves for Nodepool, by resource; unlimited or unknown if absent"},
        [](const ProviderStatus& p) { return json::value(Amounts(p.limit)); }},

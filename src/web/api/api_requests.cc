@@ -7,6 +7,7 @@
 namespace nodepool::web {
 
 namespace json = boost::json;
+using launcher::ReportedReason;
 using launcher::RequestStatus;
 using launcher::WaitReason;
 using listing::Kind;
@@ -22,7 +23,8 @@ const FieldTable<WaitReason>& WaitFields() {
       {{"provider", Text(), ""}, [](const WaitReason& w) { return json::value(w.pool.provider.value); }},
       {{"pool", Text(), ""}, [](const WaitReason& w) { return json::value(w.pool.pool.value); }},
       {{"reason", Text(), "for programs"}, [](const WaitReason& w) { return json::value(w.code); }},
-      {{"text", Text(), "the same for operators"}, [](const WaitReason& w) { return json::value(w.text); }},
+      {{"text", Text(), "the same for operators, as it is said of the pool"},
+       [](const WaitReason& w) { return json::value(w.text); }},
       {{"labels", ListOf(Text()), "of an accepted request: those that cannot be had now", true},
        [](const WaitReason& w) {
          return w.labels.empty() ? json::value() : json::value(JsonNames(w.labels));
@@ -53,6 +55,39 @@ json::value AcceptedBy(const RequestStatus& status) {
 
 }  // namespace
 
+JsonType ReasonType() {
+  return ObjectOf({{"code", Text(),
+                    "for programs, as `reason` of `waits`; `launcher-silent`: a launcher does not answer"},
+                   {"provider", Text().OrNull(), "whose reason it is; null: of no provider"},
+                   {"pool", Text().OrNull(), ""},
+                   {"text", Text(), "one sentence for operators, equal for equal causes"},
+                   {"launcher", Text(), "hostname of the launcher that says so"}});
+}
+
+json::value ReasonValue(const std::optional<sched::RequestReason>& reason) {
+  if (!reason) return nullptr;
+  return json::object{{"code", reason->code},
+                      {"provider", TextOrNull(reason->pool.provider.value)},
+                      {"pool", TextOrNull(reason->pool.pool.value)},
+                      {"text", reason->text},
+                      {"launcher", reason->launcher}};
+}
+
+const FieldTable<ReportedReason>& ReasonFields() {
+  static const FieldTable<ReportedReason> fields({
+      {{.key = "id", .type = Text(), .text = "of the request", .is_order = true},
+       [](const ReportedReason& r) { return json::value(r.id.value); }},
+      {{"code", Text(), "for programs"}, [](const ReportedReason& r) { return json::value(r.reason.code); }},
+      {{"provider", Text().OrNull(), "", false, Kind::kProvider},
+       [](const ReportedReason& r) { return TextOrNull(r.reason.pool.provider.value); }},
+      {{"pool", Text().OrNull(), ""},
+       [](const ReportedReason& r) { return TextOrNull(r.reason.pool.pool.value); }},
+      {{"text", Text(), "one sentence for operators"},
+       [](const ReportedReason& r) { return json::value(r.reason.text); }},
+  });
+  return fields;
+}
+
 const FieldTable<RequestStatus>& RequestFields() {
   static const FieldTable<RequestStatus> fields({
       {{.key = "id", .type = Text(), .text = "priority and number, 200-0000000001", .is_order = true},
@@ -81,6 +116,9 @@ const FieldTable<RequestStatus>& RequestFields() {
        [](const RequestStatus& r) { return JsonNames(r.record->declined_by); }},
       {{"accepted_by", PoolType().OrNull(), "the pool of this launcher that works on it"}, &AcceptedBy},
       {{"waits", ListOf(WaitFields().type()), "why it waits, as each pool of this launcher says"}, &Waits},
+      {{"reason", ReasonType().OrNull(),
+        "what decides that it waits, of what the pools of all launchers say; null: it does not wait"},
+       [](const RequestStatus& r) { return ReasonValue(r.reason); }},
       {{"decline_reasons", ListOf(Text()), "why pools of any launcher declined it, for operators"},
        [](const RequestStatus& r) { return json::value_from(DeclineReasons(*r.record)); }},
       {{"is_deleted", Flag(), "it failed and its client has deleted it; listed for an hour after that"},

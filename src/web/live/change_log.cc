@@ -31,9 +31,9 @@ const FieldTable<ChangeEntry>& ChangeFields() {
        [](const ChangeEntry& c) { return json::value(c.id); }},
       {{"at", Number(), "seconds since the epoch"},
        [](const ChangeEntry& c) { return json::value(ToSeconds(c.at)); }},
-      {{"kind", OneOf({"node", "request", "image", "provider"}), ""},
+      {{"kind", OneOf({"node", "request", "image", "provider", "label"}), ""},
        [](const ChangeEntry& c) { return json::value(c.kind); }},
-      {{"about", Text(), "id of the node or request, name of the image, build, provider or component"},
+      {{"about", Text(), "id of the node or request, name of the image, build, provider, label or component"},
        [](const ChangeEntry& c) { return Cell::OfText(c.about); }},
       {{"text", Text(), "a sentence"}, [](const ChangeEntry& c) { return Cell::OfText(c.text); }},
   });
@@ -89,6 +89,11 @@ void ChangeLog::ComponentChanged(const std::string& path, const Component* befor
   Compare(before != nullptr ? before->providers : none, after->providers,
           [&](const ProviderName& name, const ProviderReport* was, const ProviderReport* is) {
             Add("provider", name.value, TextOfChange(after->hostname, name, was, is));
+          });
+  static const std::map<LabelName, ShortStock> enough;
+  Compare(before != nullptr ? before->shortages : enough, after->shortages,
+          [&](const LabelName& name, const ShortStock* was, const ShortStock* is) {
+            Add("label", name.value, TextOfChange(name, was, is));
           });
 }
 

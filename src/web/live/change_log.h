@@ -18,7 +18,7 @@ namespace nodepool::web {
 struct ChangeEntry {
   std::uint64_t id = 0;  // grows
   WallTime at{};
-  std::string_view kind;  // "node", "request", "image", "provider"
+  std::string_view kind;  // "node", "request", "image", "provider", "label"
   std::string about;      // the key of the record
   std::string text;       // a sentence
 };

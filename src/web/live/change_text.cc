@@ -69,6 +69,25 @@ std::string_view VerbOf(ImageState state) {
   return "";
 }
 
+std::string WithoutFigures(std::string text) {
+  std::erase_if(text, [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+  return text;
+}
+
+// That a daemon refuses its changed configuration, and the end of it.
+std::string TextOfRejection(const Component& before, const Component& after) {
+  const auto& was = before.configuration_rejected;
+  const auto& is = after.configuration_rejected;
+  if (!is) {
+    return was ? fmt::format("The {} on {} can use its changed configuration.", ToString(after.kind),
+                             after.hostname)
+               : "";
+  }
+  if (was && was->error == is->error) return "";
+  return fmt::format("The {} on {} keeps its previous configuration: {}.", ToString(after.kind),
+                     after.hostname, Excerpt(is->error, kMaxReason));
+}
+
 template <class Record>
 bool IsNewState(const Record* before, const Record* after) {
   return after != nullptr && after->state && (before == nullptr || before->state != after->state);
@@ -86,6 +105,7 @@ std::string TextOfChange(const NodeId& id, const Node* before, const Node* after
 
 std::string TextOfChange(const RequestId& id, const NodeRequest* before, const NodeRequest* after,
                          Duration waited) {
+  if ((after != nullptr ? after : before)->requestor == kMinReadyRequestor) return "";
   if (after == nullptr) {
     bool is_withdrawn = before->state == RequestState::kRequested || before->state == RequestState::kPending;
     return is_withdrawn ? fmt::format("Request {} was withdrawn.", id) : "";
@@ -123,7 +143,7 @@ std::string TextOfChange(const store::UploadKey& id, const ImageUpload* before, 
 
 std::string TextOfChange(const Component* before, const Component* after) {
   const Component& component = after != nullptr ? *after : *before;
-  if (before != nullptr && after != nullptr) return "";
+  if (before != nullptr && after != nullptr) return TextOfRejection(*before, *after);
   return fmt::format("The {} on {} {}.", ToString(component.kind), component.hostname,
                      after != nullptr ? "has registered" : "has left");
 }
@@ -145,6 +165,12 @@ std::string TextOfChange(const std::string& hostname, const ProviderName& name, 
       break;
   }
   return "";
+}
+
+std::string TextOfChange(const LabelName& name, const ShortStock* before, const ShortStock* after) {
+  if (after == nullptr) return fmt::format("Label {} is not short of min-ready nodes any more.", name);
+  if (before != nullptr && WithoutFigures(before->why) == WithoutFigures(after->why)) return "";
+  return fmt::format("Label {} is short of min-ready nodes: {}.", name, Excerpt(after->why, kMaxReason));
 }
 
 std::string TextOfChange(const ProviderName& name, const ProviderPause*, const ProviderPause* after) {

@@ -14,7 +14,8 @@ namespace nodepool::web {
 // for a record that is new, `after` for one that is gone; never both.
 
 std::string TextOfChange(const NodeId& id, const Node* before, const Node* after);
-// `waited` is the time since the request was made.
+// `waited` is the time since the request was made. Of requests for min-ready nodes nothing: their nodes show
+// what they get, and a shortage is a change of its label.
 std::string TextOfChange(const RequestId& id, const NodeRequest* before, const NodeRequest* after,
                          Duration waited);
 std::string TextOfChange(const store::BuildKey& id, const ImageBuild* before, const ImageBuild* after);
@@ -24,6 +25,8 @@ std::string TextOfChange(const Component* before, const Component* after);
 // Of a launcher's provider.
 std::string TextOfChange(const std::string& hostname, const ProviderName& name, const ProviderReport* before,
                          const ProviderReport* after);
+// Of a label's stock of min-ready nodes: once for each cause, whatever its figures.
+std::string TextOfChange(const LabelName& name, const ShortStock* before, const ShortStock* after);
 // Of a provider's switch.
 std::string TextOfChange(const ProviderName& name, const ProviderPause* before, const ProviderPause* after);
 

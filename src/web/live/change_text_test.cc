@@ -57,6 +57,23 @@ TEST(ChangeText, HeldAndAllocatedNodes) {
   EXPECT_LT(TextOfChange(kNode, nullptr, &held).size(), 500u);
 }
 
+// PAGE-5
+TEST(ChangeText, ShortStock) {
+  const LabelName label("small");
+  ShortStock first{kNow, "cloud main: missing 2 cores"}, later{kNow, "cloud main: missing 4.5 cores"},
+      other{kNow, "cloud main: no flavor"};
+  EXPECT_EQ(TextOfChange(label, nullptr, &first),
+            "Label small is short of min-ready nodes: cloud main: missing 2 cores.");
+  EXPECT_EQ(TextOfChange(label, &first, &later), "") << "the same cause";
+  EXPECT_EQ(TextOfChange(label, &later, &other),
+            "Label small is short of min-ready nodes: cloud main: no flavor.");
+  EXPECT_EQ(TextOfChange(label, &other, nullptr), "Label small is not short of min-ready nodes any more.");
+  NodeRequest request;
+  request.SetState(RequestState::kRequested, kNow);
+  request.requestor = std::string(kMinReadyRequestor);
+  EXPECT_EQ(TextOfChange(kRequest, nullptr, &request, Duration()), "");
+}
+
 TEST(ChangeText, Requests) {
   NodeRequest request;
   request.SetState(RequestState::kRequested, kNow);

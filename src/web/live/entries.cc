@@ -51,7 +51,7 @@ std::string PathOf(const store::UploadKey& key) {
 
 Published::Entries ProviderEntries(const launcher::Launcher& launcher) {
   Published::Entries entries;
-  for (launcher::ProviderStatus& provider : launcher.Providers()) {
+  for (launcher::ProviderStatus& provider : launcher.ClusterProviders()) {
     provider.next_start.reset();
     entries[provider.name.value] = ProviderFields().WithTimes(provider);
   }
@@ -71,6 +71,13 @@ Published::Entries JobEntries(const launcher::Records& records) {
   for (const auto& [id, rule] : records.jobs.rules()) {
     entries[id.value] = JobFields().WithTimes({rule, records.nodes, records.jobs});
   }
+  return entries;
+}
+
+Published::Entries ProblemEntries(const launcher::Launcher& launcher) {
+  Published::Entries entries;
+  for (const listing::Problem& problem : launcher.Problems())
+    entries[problem.id()] = ProblemFields().WithTimes(problem);
   return entries;
 }
 

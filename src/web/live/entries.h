@@ -27,5 +27,7 @@ std::string PathOf(const store::UploadKey& key);
 Published::Entries ProviderEntries(const launcher::Launcher& launcher);
 Published::Entries ComponentEntries(const launcher::Records& records);
 Published::Entries JobEntries(const launcher::Records& records);
+// While the records are complete.
+Published::Entries ProblemEntries(const launcher::Launcher& launcher);
 
 }  // namespace nodepool::web

@@ -142,6 +142,28 @@ TEST_F(LiveTest, WhyARequestWaitsIsSentAgainWhenItChanges) {  // PAGE-3
   EXPECT_THAT(Taken(text, std::chrono::seconds(2)), HasSubstr(request.value));
 }
 
+TEST_F(LiveTest, ProblemsComeAndGo) {  // PAGE-20
+  std::string& text = Listen("problems");
+  Taken(text);
+  running_->launcher->ConfigurationRejected(RejectedConfiguration{time_.loop().Now(), "nodepool.yaml:2:1: no"});
+  EXPECT_THAT(Taken(text, std::chrono::seconds(4)),
+              AllOf(HasSubstr("event: problems\ndata: {\"id\":\"configuration-rejected/launcher/np01\""),
+                    HasSubstr("nodepool.yaml:2:1: no"), HasSubstr("config-validate")));
+  running_->launcher->ConfigurationRejected(std::nullopt);
+  EXPECT_THAT(Taken(text, std::chrono::seconds(4)),
+              HasSubstr("{\"id\":\"configuration-rejected/launcher/np01\",\"is_gone\":true}"));
+}
+
+TEST_F(LiveTest, AShortageIsOneChangeAndItsRequestsAreNone) {  // PAGE-5
+  script().available = driver::QuotaInformation::Limit({{"instances", 0}});
+  label_config("small").min_ready = 3;
+  running_->launcher->Reconfigure(std::make_shared<driver::LoadedConfig>(*running_->launcher->config()));
+  time_.Advance(std::chrono::minutes(5));
+  std::vector<std::string> about;
+  for (const ChangeEntry* change : live_->changes().Latest(100)) about.push_back(change->about);
+  EXPECT_THAT(about, ::testing::ElementsAre("small"));
+}
+
 TEST_F(LiveTest, ChangesAreKeptInWords) {  // PAGE-5
   EXPECT_THAT(live_->changes().Latest(10), IsEmpty()) << "what was found at the start is no change";
   NodeId node = AddNode(NodeState::kHold);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr Duration kFlushInterval = std::chrono::milliseconds(50);
 constexpr Duration kSurveyInterval = std::chrono::milliseconds(500);
+constexpr Duration kProblemsInterval = std::chrono::seconds(2);
 // More requests than an operator reads; the reasons of the others are in /api/v1/requests.
 constexpr std::size_t kMaxWaits = 500;
 
@@ -59,6 +60,7 @@ void RecordEvents::Start() {
   for (const ImageName& name : records.images.images())
     published_[Topic::kImages].Set(name.value, EntryOfImage(launcher_, name), &SeeNothing);
   CompareSmallResources(false);
+  CompareProblems(false);
   CompareWaits();
   requests_.clear();
   survey_.SetFor(loop_.SteadyNow() + kSurveyInterval);
@@ -98,6 +100,7 @@ void RecordEvents::Survey() {
   if (feed_.streams == 0) return;
   EventRing::Position before = feed_.ring.end();
   CompareSmallResources(true);
+  if (loop_.SteadyNow() >= next_problems_) CompareProblems(true);
   CompareWaits();
   if (!requests_.empty()) Wake();
   if (feed_.ring.end() != before) feed_.news.NotifyAll();
@@ -176,6 +179,13 @@ void RecordEvents::CompareSmallResources(bool is_reported) {
   compare(Topic::kComponents, ComponentEntries(records));
   compare(Topic::kJobs, JobEntries(records));
   compare(Topic::kStatus, {{"launcher", Status()}});
+}
+
+// While ZooKeeper is away, those last seen remain.
+void RecordEvents::CompareProblems(bool is_reported) {
+  next_problems_ = loop_.SteadyNow() + kProblemsInterval;
+  if (!launcher_.records().is_complete()) return;
+  published_[Topic::kProblems].Replace(ProblemEntries(launcher_), Reporter(Topic::kProblems, is_reported));
 }
 
 // Requests are reported again whose reasons for waiting have changed.

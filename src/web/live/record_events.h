@@ -16,7 +16,8 @@ namespace nodepool::web {
 // Makes events of changed records, once however many clients listen; of leases twice (audience.h).
 //
 // A changed record is encoded once in 50 ms at most. What no cache reports, or what is made from many
-// records, is compared twice a second while somebody listens: providers, components, jobs, why requests wait.
+// records, is compared twice a second while somebody listens: providers, components, jobs, why requests wait;
+// problems every two seconds.
 class RecordEvents {
  public:
   // All outlive it.
@@ -45,6 +46,7 @@ class RecordEvents {
   void EncodeLeases();
   void LeaseChanged(const store::StoredLease* lease);
   void CompareSmallResources(bool is_reported);
+  void CompareProblems(bool is_reported);
   void CompareWaits();
   // Appends an event; without `json` the entry is gone.
   void Report(Topic topic, const std::string& key, const std::string* json);
@@ -63,6 +65,7 @@ class RecordEvents {
   std::map<RequestId, std::size_t> waits_;  // a hash of what was last compared
   std::map<Topic, Published> published_;    // small resources
   SteadyTime last_flush_{};
+  SteadyTime next_problems_{};
   Alarm flush_;
   Alarm survey_;
   std::vector<Subscription> subscriptions_;

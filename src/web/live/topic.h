@@ -17,14 +17,15 @@ enum class Topic {
   kProviders,
   kComponents,
   kJobs,
+  kProblems,
   kLeases,
   kChanges,
   kSamples,
   kStatus
 };
-inline constexpr std::string_view kTopicNames[] = {"nodes",   "requests",  "images",     "builds",
-                                                   "uploads", "providers", "components", "jobs",
-                                                   "leases",  "changes",   "samples",    "status"};
+inline constexpr std::string_view kTopicNames[] = {"nodes",     "requests",   "images", "builds",   "uploads",
+                                                   "providers", "components", "jobs",   "problems", "leases",
+                                                   "changes",   "samples",    "status"};
 
 constexpr std::string_view NameOf(Topic topic) { return kTopicNames[static_cast<std::size_t>(topic)]; }
 

@@ -65,10 +65,20 @@ json::value NodesOf(const LeaseEntry& entry) {
   return nodes;
 }
 
+// Nullopt: it has no request, or none any more.
+std::optional<launcher::RequestStatus> StatusOf(const LeaseEntry& entry) {
+  const RequestId& request = entry.lease.record.request;
+  return request.empty() ? std::nullopt : entry.launcher.FindRequest(request);
+}
+
+json::value DecidingReasonOf(const LeaseEntry& entry) {
+  std::optional<launcher::RequestStatus> status = StatusOf(entry);
+  return ReasonValue(status ? status->reason : std::nullopt);
+}
+
 json::value WaitsOf(const LeaseEntry& entry) {
   json::array waits;
-  if (entry.lease.record.request.empty()) return waits;
-  std::optional<launcher::RequestStatus> status = entry.launcher.FindRequest(entry.lease.record.request);
+  std::optional<launcher::RequestStatus> status = StatusOf(entry);
   if (!status) return waits;
   for (const launcher::WaitReason& reason : status->waits) waits.push_back(WaitFields().ToJson(reason));
   return waits;
@@ -116,6 +126,8 @@ const FieldTable<LeaseEntry>& LeaseFields() {
       {{"failure", Text().OrNull(), "why it failed"},
        [](const LeaseEntry& l) { return TextCell(l.lease.record.failure); }},
       {{"waits", ListOf(WaitFields().type()), "why it waits, as each pool of this launcher says"}, &WaitsOf},
+      {{"reason", ReasonType().OrNull(), "what decides that it waits, as in /api/v1/requests"},
+       &DecidingReasonOf},
       {{"ready", Whole().OrNull(), "of a request that a launcher has accepted: how many nodes are ready"},
        &ReadyOf},
       {{"nodes", ListOf(NodeEntryFields().type()), "of a held lease"}, &NodesOf},

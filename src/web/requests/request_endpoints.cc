@@ -36,7 +36,7 @@ Response NoSuchLease(const Request& request) {
 }
 
 // Empty: the order was not refused.
-std::string WhyTooMany(const PlacedOrder& placed, const Caller& caller, std::size_t count) {
+std::string WhyRefused(const PlacedOrder& placed, const Caller& caller, std::size_t count) {
   using Result = PlacedOrder::Result;
   if (placed.result == Result::kTooMany)
     return fmt::format(
@@ -46,6 +46,7 @@ std::string WhyTooMany(const PlacedOrder& placed, const Caller& caller, std::siz
   if (placed.result == Result::kTooManyLeases)
     return fmt::format("The token {} has {} requests, more are not allowed; end some of them.", caller.name(),
                        launcher::kMaxLeasesOfClient);
+  if (placed.result == Result::kNotOffered) return placed.fault;
   if (placed.result == Result::kFull)
     return fmt::format("There are {} requests of all tokens, more are not allowed; try again later.",
                        launcher::kMaxLeases);
@@ -157,7 +158,7 @@ Task<Response> RequestHandlers::AnswerPlaced(PlacedOrder placed, const Request& 
   using Result = PlacedOrder::Result;
   if (placed.result == Result::kDiffers)
     co_return ErrorResponse(request, 409, "This Idempotency-Key was used for another request.");
-  std::string refusal = WhyTooMany(placed, caller, count);
+  std::string refusal = WhyRefused(placed, caller, count);
   if (!refusal.empty()) {
     access_.Audit(caller, "request: refused");
     co_return ErrorResponse(request, placed.result == Result::kFull ? 503 : 409, refusal);

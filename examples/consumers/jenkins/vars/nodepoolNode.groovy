@@ -38,7 +38,7 @@ List await(Map server, String id, int minutes, int lease) {
         Map request = insist(server, 'GET', "/${id}?wait=2", null, null, lease).value
         if (request.state == 'held') { return request.nodes }
         if (request.state != 'waiting') { error("Nodepool has no nodes: ${request.failure ?: request.state}") }
-        String waits = request.waits.collect { "${it.provider} ${it.pool}: ${it.text}" }.unique().join('; ')
+        String waits = request.reason?.text
         if (waits && waits != shown) { echo("Waiting for nodes: ${waits}") }
         shown = waits
         sleep(time: 3, unit: 'SECONDS')

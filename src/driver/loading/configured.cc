@@ -1,13 +1,13 @@
-#include "cli/configured.h"
+#include "driver/loading/configured.h"
 
-namespace nodepool::cli {
+namespace nodepool::driver {
 namespace {
 
 using listing::Configured;
 
-void AddPools(Configured& configured, const driver::ProviderConfig& provider) {
+void AddPools(Configured& configured, const ProviderConfig& provider) {
   for (const auto& [name, pool] : provider.pools) {
-    configured.pools.insert({provider.name, name});
+    configured.pools[{provider.name, name}] = pool->Limit().resources();
     for (const auto& [label, settings] : pool->labels) {
       if (!settings->diskimage) continue;
       auto image = configured.images.find(*settings->diskimage);
@@ -18,7 +18,7 @@ void AddPools(Configured& configured, const driver::ProviderConfig& provider) {
   }
 }
 
-void AddUploads(Configured& configured, const driver::ProviderConfig& provider) {
+void AddUploads(Configured& configured, const ProviderConfig& provider) {
   if (!provider.manages_images) return;
   for (const auto& [name, settings] : provider.diskimages) {
     auto image = configured.images.find(name);
@@ -28,11 +28,12 @@ void AddUploads(Configured& configured, const driver::ProviderConfig& provider) 
 
 }  // namespace
 
-Configured ConfiguredBy(const driver::LoadedConfig& config) {
+Configured ConfiguredBy(const LoadedConfig& config) {
   Configured configured;
   for (const config::ProviderSection& section : config.common.providers)
     configured.drivers[section.name] = section.driver;
   for (const auto& [name, label] : config.common.labels) configured.labels[name] = label.min_ready;
+  configured.tenant_limits = config.common.tenant_limits;
   for (const auto& [name, image] : config.common.diskimages)
     configured.images[name] = {image.is_paused, image.rebuild_age, config.common.build_log_dir, {}};
   for (const auto& [name, provider] : config.providers) {
@@ -42,4 +43,4 @@ Configured ConfiguredBy(const driver::LoadedConfig& config) {
   return configured;
 }
 
-}  // namespace nodepool::cli
+}  // namespace nodepool::driver

@@ -3,9 +3,9 @@
 #include "driver/loading/load_config.h"
 #include "listing/configured.h"
 
-namespace nodepool::cli {
+namespace nodepool::driver {
 
 // The parts of the configuration that lists compare the records with.
-listing::Configured ConfiguredBy(const driver::LoadedConfig& config);
+listing::Configured ConfiguredBy(const LoadedConfig& config);
 
-}  // namespace nodepool::cli
+}  // namespace nodepool::driver

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace nodepool::listing {
+
+// Something that an operator should check, for `nodepool status`, the web API and the page.
+struct Problem {
+  enum class Severity {
+    kBad,   // something does not work until somebody acts
+    kWait,  // something waits, or is switched off, and may pass by itself
+  };
+  // What it is about: an entry of a resource under /api/v1.
+  struct Subject {
+    std::string_view topic = {};  // "providers", "images", "requests" ...; empty: none
+    std::string key = {};         // as in the events about the topic; empty: all of it
+  };
+
+  std::string_view kind;  // "provider-failing"; for programs, stable
+  std::string name = {};  // distinguishes it from others of its kind; empty: there is one at most
+  Severity severity = Severity::kBad;
+  std::optional<WallTime> since = std::nullopt;  // where it is known
+  Subject subject = {};
+  std::string text;    // one sentence without a full stop
+  std::string remedy;  // what to do: one sentence without a full stop
+
+  // "provider-failing/ovh-gra1": the same for as long as the problem lasts.
+  std::string id() const { return name.empty() ? std::string(kind) : std::string(kind) + "/" + name; }
+};
+
+using Problems = std::vector<Problem>;
+
+std::string_view ToString(Problem::Severity severity);  // "bad" or "wait"
+std::vector<std::string_view> SeverityWords();
+// Every kind that there is.
+std::vector<std::string_view> ProblemKinds();
+
+}  // namespace nodepool::listing

@@ -1,0 +1,210 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "listing/find_problems.h"
+#include "model/amounts.h"
+
+namespace nodepool::listing {
+namespace {
+
+using Severity = Problem::Severity;
+
+constexpr Duration kLongDeletion = std::chrono::minutes(10);
+
+// What the launchers that have the provider say of it.
+struct Failing {
+  std::set<std::string> launchers;
+  const ProviderReport* first = nullptr;  // that failed
+};
+
+void AddFailing(Problems& out, const StatusRecords& records) {
+  std::map<ProviderName, Failing> failing;
+  for (const auto& [path, component] : records.components) {
+    for (const auto& [provider, report] : component.providers) {
+      if (report.state != ProviderState::kFailing) continue;
+      Failing& entry = failing[provider];
+      entry.launchers.insert(component.hostname);
+      if (entry.first == nullptr || report.since < entry.first->since) entry.first = &report;
+    }
+  }
+  for (const auto& [provider, entry] : failing) {
+    out.push_back(
+        {.kind = "provider-failing",
+         .name = provider.value,
+         .since = entry.first->since,
+         .subject = {"providers", provider.value},
+         .text = fmt::format("The launcher on {} cannot use provider {}: {}",
+                             fmt::join(entry.launchers, ", "), provider, InOneLine(entry.first->fault)),
+         .remedy = "Check its address and credentials (clouds.yaml): nodepool config-validate --online"});
+  }
+}
+
+void AddNotices(Problems& out, const StatusRecords& records) {
+  std::set<std::string> known;
+  for (const auto& [path, component] : records.components) {
+    for (const auto& [provider, report] : component.providers) {
+      for (const std::string& notice : report.notices) {
+        Problem problem{.kind = "provider-notice",
+                        .name = fmt::format("{}/{}", provider, Excerpt(notice)),
+                        .subject = {"providers", provider.value},
+                        .text = fmt::format("Provider {}: {}", provider, InOneLine(notice)),
+                        .remedy = "Start what does not answer, or take it out of nodepool.yaml"};
+        if (known.insert(problem.text).second) out.push_back(std::move(problem));
+      }
+    }
+  }
+}
+
+std::set<ProviderName> Served(const StatusRecords& records) {
+  std::set<ProviderName> served;
+  for (const auto& [path, component] : records.components) {
+    if (component.kind == ComponentKind::kPool) served.insert(component.provider_name);
+    for (const auto& [provider, report] : component.providers) served.insert(provider);
+  }
+  return served;
+}
+
+// Where the launchers ran that made the nodes, without those hosts on which a launcher runs.
+std::set<std::string> HostsGone(const std::set<NodeId>& nodes, const StatusRecords& records) {
+  std::set<std::string> hosts;
+  for (const NodeId& id : nodes) {
+    std::string host(HostOf(std::string_view(records.nodes.Find(id)->record.launcher.value_or(""))));
+    if (!host.empty()) hosts.insert(std::move(host));
+  }
+  std::erase_if(hosts, [&](const std::string& host) {
+    return std::ranges::any_of(records.components, [&](const auto& entry) {
+      const std::string& name = entry.second.hostname;
+      return entry.second.kind == ComponentKind::kLauncher && (host == name || host.starts_with(name + "."));
+    });
+  });
+  return hosts;
+}
+
+void AddUnserved(Problems& out, const StatusRecords& records) {
+  if (!Runs(records, ComponentKind::kLauncher)) return;
+  std::set<ProviderName> providers;
+  for (const auto& [provider, driver] : records.configured.drivers) providers.insert(provider);
+  for (const ProviderName& provider : records.nodes.ProvidersWithNodes()) providers.insert(provider);
+  std::set<ProviderName> served = Served(records);
+  for (const ProviderName& provider : providers) {
+    if (provider.empty() || served.contains(provider)) continue;
+    const std::set<NodeId>& nodes = records.nodes.OfProvider(provider);
+    std::set<std::string> gone = HostsGone(nodes, records);
+    std::string left = nodes.empty() ? "" : fmt::format(", which has {}", Counted(nodes.size(), "node"));
+    if (gone.empty()) {
+      out.push_back({.kind = "provider-unserved",
+                     .name = provider.value,
+                     .subject = {"providers", provider.value},
+                     .text = fmt::format("No launcher serves provider {}{}", provider, left),
+                     .remedy = "Start the launcher that has it, or take it out of nodepool.yaml"});
+    } else {
+      out.push_back({.kind = "launcher-gone",
+                     .name = provider.value,
+                     .subject = {"components"},
+                     .text = fmt::format("The launcher on {} is gone: nobody serves provider {}{}",
+                                         fmt::join(gone, ", "), provider, left),
+                     .remedy = "systemctl start nodepool-launcher there; its log says why it ended"});
+    }
+  }
+}
+
+void AddPaused(Problems& out, const StatusRecords& records) {
+  for (const auto& [provider, pause] : records.pauses.all()) {
+    out.push_back({.kind = "provider-paused",
+                   .name = provider.value,
+                   .severity = Severity::kWait,
+                   .since = pause.paused_time,
+                   .subject = {"providers", provider.value},
+                   .text = fmt::format("Provider {} is {} by {}", provider,
+                                       pause.is_drained ? "drained" : "paused", WhoAndWhy(pause)),
+                   .remedy = fmt::format("nodepool provider-unpause {} ends it", provider)});
+  }
+}
+
+// "8 of 8 instances", of what there is least of; empty if nothing is limited.
+std::string FullestOf(const Resources& limit, const Resources& used) {
+  std::string fullest;
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [resource, most] : limit) {
+    auto found = used.find(resource);
+    double amount = found == used.end() ? 0 : found->second;
+    double free = most > 0 ? (most - amount) / most : 0;
+    if (free >= least || most == std::numeric_limits<double>::infinity()) continue;
+    least = free;
+    fullest = fmt::format("{} of {} {}", amount, most, resource);
+  }
+  return fullest;
+}
+
+const ProviderReport* ReportOf(const StatusRecords& records, const ProviderName& provider) {
+  for (const auto& [path, component] : records.components) {
+    auto report = component.providers.find(provider);
+    if (report != component.providers.end()) return &report->second;
+  }
+  return nullptr;
+}
+
+// A pool announces that a request that it has accepted waits for capacity.
+void AddFullPools(Problems& out, const StatusRecords& records) {
+  std::set<PoolKey> full;
+  for (const auto& [path, component] : records.components) {
+    if (component.is_paused) full.insert({component.provider_name, component.name.value_or(PoolName())});
+  }
+  for (const PoolKey& pool : full) {
+    const ProviderReport* report = ReportOf(records, pool.provider);
+    if (report != nullptr && report->state != ProviderState::kUp) continue;
+    auto configured = records.configured.pools.find(pool);
+    std::vector<std::string> uses;
+    if (configured != records.configured.pools.end()) {
+      if (std::string use = FullestOf(configured->second, records.nodes.UsedBy(pool)); !use.empty())
+        uses.push_back(use + " of the pool");
+    }
+    Resources used;
+    for (const PoolKey& other : records.nodes.PoolsWithNodes(pool.provider))
+      Add(used, records.nodes.UsedBy(other));
+    if (report != nullptr) {
+      if (std::string use = FullestOf(report->limit, used); !use.empty())
+        uses.push_back(use + " of the provider");
+    }
+    out.push_back(
+        {.kind = "quota-full",
+         .name = fmt::format("{}/{}", pool.provider, pool.pool),
+         .severity = Severity::kWait,
+         .subject = {"providers", pool.provider.value},
+         .text = fmt::format("Provider {} has no capacity for requests of pool {}{}{}", pool.provider,
+                             pool.pool, uses.empty() ? "" : ": in use are ", Join(uses, ", ")),
+         .remedy = "Raise the quota or the pool's limits, or give nodes back"});
+  }
+}
+
+void AddSlowDeletions(Problems& out, const StatusRecords& records) {
+  std::map<ProviderName, std::size_t> slow;
+  for (const NodeId& id : records.nodes.InState(NodeState::kDeleting)) {
+    const Node& node = records.nodes.Find(id)->record;
+    if (records.now - node.state_time > kLongDeletion) ++slow[node.provider];
+  }
+  for (const auto& [provider, count] : slow) {
+    out.push_back({.kind = "slow-deletion",
+                   .name = provider.value,
+                   .severity = Severity::kWait,
+                   .subject = {"providers", provider.value},
+                   .text = fmt::format("Provider {} has been deleting {} for more than 10 minutes", provider,
+                                       Counted(count, "node")),
+                   .remedy = "nodepool list shows them; the launcher's log says what the cloud answers"});
+  }
+}
+
+}  // namespace
+
+void FindProviderProblems(Problems& out, const StatusRecords& records) {
+  for (auto* add : {&AddFailing, &AddNotices, &AddUnserved, &AddFullPools, &AddPaused, &AddSlowDeletions})
+    add(out, records);
+}
+
+}  // namespace nodepool::listing
