@@ -6,13 +6,24 @@
 
 #include "async/cleanup.h"
 #include "base/scope_exit.h"
+#include "base/text.h"
 #include "builder/build_command.h"
+#include "builder/reason_in_log.h"
 #include "builder/stats_metrics.h"
 #include "builder/view.h"
 #include "config/disk_images.h"
 #include "config/image_name.h"
 
 namespace nodepool::builder {
+namespace {
+
+constexpr std::size_t kLogEnd = 64 * 1024;
+constexpr std::size_t kMostError = 400;
+
+// The program without its directory.
+std::string_view NameOf(std::string_view program) { return program.substr(program.rfind('/') + 1); }
+
+}  // namespace
 
 struct BuildWorker::Result {
   int code = 1;
@@ -147,7 +158,8 @@ Task<> BuildWorker::Perform(Job& job) {
     co_return;
   }
   Duration pause = retries_.Failed(image, job.circumstances, context_.loop.SteadyNow());
-  logger_.Error("Build {} failed: {}. Next attempt in {} s", job.build.id, job.result.fault,
+  std::string log = job.config->common.build_log_dir + "/" + job.build.id.log_name();
+  logger_.Error("Build {} failed: {}. Log: {}. Next attempt in {} s", job.build.id, job.result.fault, log,
                 std::chrono::duration_cast<std::chrono::seconds>(pause).count());
 }
 
@@ -197,11 +209,15 @@ Task<BuildWorker::Result> BuildWorker::RunCommands(store::BuildKey build, const 
     process::Exit exit = co_await std::move(run);
     result.code = exit.is_timed_out ? 1 : exit.code;
     if (exit.is_timed_out) {
-      result.fault = fmt::format("{} took longer than build-timeout", program);
+      result.fault = fmt::format("{} took longer than build-timeout", NameOf(program));
       co_return result;
     }
     if (exit.code != 0) {
-      result.fault = fmt::format("{} ended with {}; see {}", program, exit.code, log);
+      result.fault = fmt::format("{} ended with {}", NameOf(program), exit.code);
+      Task<std::string> read = context_.files.ReadLogEnd(log, kLogEnd);
+      std::string end_of_log = co_await std::move(read);
+      std::string reason = ReasonInLog(end_of_log);
+      if (!reason.empty()) result.fault += ": " + reason;
       break;
     }
   }
@@ -246,7 +262,11 @@ Task<> BuildWorker::Record(Job& job) {
     record.username = job.image.username;
     record.python_path = job.image.python_path;
     record.shell_type = job.image.shell_type;
-    if (!job.result.is_ready) record.formats.clear();
+    if (!job.result.is_ready) {
+      record.formats.clear();
+      record.error =
+          Excerpt(job.result.fault.empty() ? "the builder was stopped" : job.result.fault, kMostError);
+    }
     return store::Change::kWrite;
   };
   co_await context_.store.images.Update(job.build, job.lock, change);

@@ -84,6 +84,33 @@ TEST_F(BuilderTest, WhileItBuildsTheRecordSaysSoAndTheLockIsHeld) {
   time_.Run(store_->tree.Unlock(*lock));
 }
 
+// B-failed-build
+TEST_F(BuilderTest, TheRecordOfAFailedBuildSaysWhyUntilTheNextOneHasEnded) {
+  Host& host = Start();
+  host.runner.build_time = 1s;
+  host.runner.next_code = [] { return 3; };
+  host.runner.printed = "building\nE: no such package\ncleaning up\n";
+  ASSERT_TRUE(Await([&] { return !Builds(ImageState::kFailed).empty(); }));
+  BuildKey first = Builds(ImageState::kFailed).at(0).id;
+  EXPECT_EQ(Builds().at(0).record.error, "disk-image-create ended with 3: E: no such package");
+  host.files.names.insert(first.str() + ".qcow2");
+  time_.Run(store_->images.Pause(ImageName("debian")));
+  time_.Advance(24h);
+  ASSERT_EQ(Builds().size(), 1u) << "nobody builds it, and operators still see why";
+  EXPECT_EQ(Builds().at(0).id, first);
+  EXPECT_FALSE(host.files.Has(first)) << "its files are useless";
+  // A Python builder removes it at once.
+  time_.Run(store_->images.RemoveBuild(first));
+  time_.Advance(2min);
+  EXPECT_TRUE(Builds().empty());
+  time_.Run(store_->images.Unpause(ImageName("debian")));
+  ASSERT_TRUE(Await([&] { return !Builds(ImageState::kFailed).empty(); }));
+  host.runner.next_code = [] { return 0; };
+  ASSERT_TRUE(Await([&] { return !Builds(ImageState::kReady).empty(); }));
+  EXPECT_TRUE(Await([&] { return Builds().size() == 1; }, 3min));
+  EXPECT_EQ(Builds().at(0).record.error, std::nullopt);
+}
+
 // D-40, B-manual-fail
 TEST_F(BuilderTest, FailingBuildsAreTriedWithGrowingPauses) {
   Host& host = Start();

@@ -230,7 +230,10 @@ Task<bool> CleanupWorker::CleanLocalBuild(store::BuildKey key) {
 // so the tree is read.
 Task<bool> CleanupWorker::IsGone(store::BuildKey key) {
   auto known = context_.images.builds().find(key);
-  if (known != context_.images.builds().end()) co_return known->second.record.state == ImageState::kDeleting;
+  if (known != context_.images.builds().end()) {
+    std::optional<ImageState> state = known->second.record.state;
+    co_return state == ImageState::kDeleting || state == ImageState::kFailed;
+  }
   bool exists = co_await context_.store.images.BuildExists(key);
   co_return !exists;
 }

@@ -64,6 +64,7 @@ class MemoryFiles : public LocalFiles {
     logs[build.str()];
     co_return build.str();
   }
+  Task<std::string> ReadLogEnd(std::string path, std::size_t) override { co_return logs[path]; }
   Task<> AppendToLog(std::string path, std::string text) override {
     logs[path] += text;
     co_return;
@@ -101,6 +102,7 @@ class FakeRunner : public process::Runner {
   // The exit codes of the next programs; called once for each.
   std::function<int()> next_code = [] { return 0; };
   std::vector<std::vector<std::string>> ran;  // the arguments of each program
+  std::string printed;                        // by each program, to its log
   int ended_count = 0;                        // of cancelled programs
   int running = 0;
   int most_running = 0;
@@ -121,6 +123,7 @@ class FakeRunner : public process::Runner {
     }
     exit.code = exit.is_timed_out ? -9 : next_code();
     if (exit.code == 0) AddFiles(command.argv);
+    if (!command.log_path.empty()) files_.logs[command.log_path] += printed;
     co_return exit;
   }
 

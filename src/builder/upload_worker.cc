@@ -45,6 +45,8 @@ std::string ImageNameInCloud(const std::string& format, const ImageName& image, 
 
 namespace {
 
+constexpr std::size_t kMostUploadError = 400;
+
 // Logs each step of an upload and each tenth of it.
 std::function<void(const driver::UploadProgress&)> LogProgress(log::Logger logger, std::string what) {
   return [logger = std::move(logger), what = std::move(what), step = std::string(),
@@ -157,7 +159,7 @@ Task<bool> UploadWorker::HasReadyUpload(store::BuildKey build, ProviderName prov
 Task<bool> UploadWorker::Perform(Job job) {
   const ProviderName& provider = job.provider->config().name;
   SteadyTime start = context_.loop.SteadyNow();
-  auto send = [&](store::StoredUpload& upload) { return Send(job, upload); };
+  auto send = [&](store::StoredUpload& upload) { return TrySend(job, upload); };
   auto finish = [&](store::StoredUpload& upload) { return Finish(job, upload); };
   co_await Bracket(Begin(job), send, finish);
   logger_.Info("Image build {} (external_id {}) in {} is ready", job.build.id, job.external_id, provider);
@@ -179,6 +181,13 @@ Task<store::StoredUpload> UploadWorker::Begin(const Job& job) {
   record.shell_type = job.build.record.shell_type;
   return context_.store.images.CreateUpload(job.build.id, job.provider->config().name, std::move(record),
                                             job.lock);
+}
+
+Task<> UploadWorker::TrySend(Job& job, store::StoredUpload& upload) {
+  Outcome<> sent = co_await Attempt(Send(job, upload));
+  if (sent) co_return;
+  job.error = Excerpt(sent.error().message(), kMostUploadError);
+  sent.error().Rethrow();
 }
 
 // Uploads the image, then runs the hook.
@@ -295,6 +304,8 @@ Task<> UploadWorker::Record(const Job& job, store::StoredUpload& upload) {
       end.username = job.build.record.username;
       end.python_path = job.build.record.python_path;
       end.shell_type = job.build.record.shell_type;
+    } else {
+      end.error = job.error;
     }
     end.foreign = record.foreign;
     record = std::move(end);

@@ -32,8 +32,9 @@ class UploadWorker : public Worker {
     std::string filename;
     std::map<std::string, std::string> image_metadata;
     zk::HeldLock lock;
-    std::string name;         // in the cloud
-    std::string external_id;  // empty until the upload and the hook have succeeded
+    std::string name;                               // in the cloud
+    std::string external_id;                        // empty until the upload and the hook have succeeded
+    std::string error = "the builder was stopped";  // of an upload that has not succeeded
     // One write of the record at a time, while it is uploading.
     std::shared_ptr<Gate> record_gate = std::make_shared<Gate>(1);
   };
@@ -45,6 +46,8 @@ class UploadWorker : public Worker {
   Task<bool> UploadLocked(store::BuildKey build, ProviderName provider, zk::HeldLock lock);
   Task<bool> HasReadyUpload(store::BuildKey build, ProviderName provider);
   Task<bool> Perform(Job job);
+  // Sends the image, and notes why it failed.
+  Task<> TrySend(Job& job, store::StoredUpload& upload);
   // Uploads the file; meanwhile the record says how far it has come.
   Task<std::string> SendFile(Job& job, store::StoredUpload& upload, driver::ImageUploadParameters parameters);
   Task<> NoteProgress(const Job& job, store::StoredUpload& upload, std::string progress);

@@ -38,7 +38,7 @@ TEST_F(BuilderTest, AnOperatorEndsThePauseAfterAFailure) {
   EXPECT_THAT(Uploads(ImageState::kReady, "other"), ::testing::IsEmpty()) << "it was not asked for";
 }
 
-TEST_F(BuilderTest, AFailedUploadSaysNothingElse) {
+TEST_F(BuilderTest, AFailedUploadSaysWhyAndNothingElse) {
   Start();
   EXPECT_TRUE(Await([&] { return !Builds().empty(); }));
   cloud().FailNextUploads(1);
@@ -51,6 +51,9 @@ TEST_F(BuilderTest, AFailedUploadSaysNothingElse) {
   EXPECT_EQ(record.external_id, std::nullopt);
   EXPECT_EQ(record.external_name, std::nullopt);
   EXPECT_EQ(record.username, std::nullopt);
+  EXPECT_THAT(record.error.value_or(""), ::testing::HasSubstr("upload"));
+  time_.Advance(30min);
+  EXPECT_TRUE(Uploads(ImageState::kFailed).empty()) << "a newer one has ended";
 }
 
 TEST_F(BuilderTest, TheRecordSaysHowFarAnUploadHasCome) {

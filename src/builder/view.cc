@@ -3,12 +3,21 @@
 namespace nodepool::builder {
 namespace {
 
+sched::UploadView ViewOf(const store::UploadKey& key, const ImageUpload& record) {
+  sched::UploadView view{key.provider, key.upload, record.state.value_or(ImageState::kFailed),
+                         record.state_time};
+  bool is_in_cloud = !record.external_id.value_or("").empty();
+  view.explains_failure = record.state == ImageState::kFailed && record.error && !is_in_cloud;
+  return view;
+}
+
 sched::BuildView ViewOf(const Context& context, const store::StoredBuild& build) {
   sched::BuildView view;
   view.id = build.id.build;
   view.state = build.record.state.value_or(ImageState::kFailed);
   view.state_time = build.record.state_time;
   view.formats = build.record.formats;
+  view.explains_failure = build.record.state == ImageState::kFailed && build.record.error.has_value();
   view.is_own = build.record.builder_id == context.identity.builder_id;
   if (auto local = context.local.find(build.id); local != context.local.end()) {
     for (const auto& [format, path] : local->second) view.local_formats.insert(format);
@@ -18,8 +27,7 @@ sched::BuildView ViewOf(const Context& context, const store::StoredBuild& build)
   first.build = build.id;
   for (auto it = uploads.lower_bound(first); it != uploads.end() && it->first.build == build.id; ++it) {
     const auto& [key, upload] = *it;
-    view.uploads.push_back({key.provider, key.upload, upload.record.state.value_or(ImageState::kFailed),
-                            upload.record.state_time});
+    view.uploads.push_back(ViewOf(key, upload.record));
   }
   for (const auto& [name, provider] : context.config->providers) {
     if (context.images.IsUploadLocked(build.id, name)) view.uploading_to.insert(name);

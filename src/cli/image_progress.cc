@@ -111,7 +111,7 @@ class Follower {
   }
 
   void Begin(const store::BuildKey& key, const ImageBuild& record) {
-    std::string path = fmt::format("{}/{}.log", context_.config->common.build_log_dir, key);
+    std::string path = fmt::format("{}/{}", context_.config->common.build_log_dir, key.log_name());
     log_.emplace(path);
     logged_ = key;
     context_.out << fmt::format("Build {}: building", key);

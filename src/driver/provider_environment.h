@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "async/blocking_pool.h"
 #include "async/loop.h"
@@ -46,6 +47,10 @@ struct ProviderEnvironment {
   // anywhere on the loop. The cloud framework calls it for its adapters.
   std::function<void(const std::optional<ProviderFault>&)> report_fault =
       [](const std::optional<ProviderFault>&) {};
+  // To be called when that has changed which operators should know of although the provider can be used, such
+  // as hosts that do not answer: short sentences without a full stop; none: all is well. It is shown wherever
+  // the provider is. Cheap; may be called from anywhere on the loop.
+  std::function<void(std::vector<std::string>)> report_notices = [](const std::vector<std::string>&) {};
 };
 
 }  // namespace nodepool::driver

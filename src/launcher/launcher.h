@@ -110,6 +110,9 @@ class Launcher {
   store::Store& store() { return store_; }
   std::shared_ptr<const driver::LoadedConfig> config() const { return context_.config; }
 
+  // For what web servers read from disk.
+  BlockingPool& blocking_pool() const { return context_.blocking_pool; }
+
   // How often this launcher has decided about requests.
   std::uint64_t decision_count() const { return scheduler_.decision_count(); }
 

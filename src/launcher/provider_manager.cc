@@ -89,6 +89,7 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
 
 Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
   generation->reported.reset();
+  generation->notices.clear();
   driver::ProviderEnvironment environment{
       context_.loop, context_.random, context_.blocking_pool, records_, listener_.capacity_changed,
       &observer_};
@@ -99,6 +100,13 @@ Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
         generation->reported = fault;
         if (generation->is_running) UpdateHealth(*generation);
       };
+  environment.report_notices = [this,
+                                reporting = std::weak_ptr(generation)](std::vector<std::string> notices) {
+    std::shared_ptr<Generation> generation = reporting.lock();
+    if (!generation || generation->notices == notices) return;
+    generation->notices = std::move(notices);
+    if (generation->is_running) listener_.health_changed();
+  };
   generation->provider = driver::CreateGuarded(drivers_, std::move(environment), generation->config);
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
   co_await WithDeadline(context_.loop, deadline, "starting", generation->provider->Start());
@@ -174,6 +182,7 @@ ProviderReport ProviderManager::ReportOf(const ProviderName& name) const {
     report.since = *generation.draining_since;
   }
   if (!generation.is_running) return report;
+  report.notices = generation.notices;
   try {
     report.limit = generation.provider->AvailableQuota().resources();
   } catch (...) {

@@ -78,6 +78,7 @@ class ProviderManager {
     bool is_running = false;                        // it has started, and nothing replaced it
     std::optional<driver::ProviderFault> reported;  // by the driver, since the start began
     HealthRecord health;
+    std::vector<std::string> notices;  // ProviderEnvironment::report_notices
     bool is_tried = false;
     std::optional<WallTime> draining_since;
     TaskGroup starting;

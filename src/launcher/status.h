@@ -58,6 +58,7 @@ struct ProviderStatus {
   bool is_draining = false;  // not configured any more
   std::optional<ProviderPause> pause;
   ProviderHealth health;
+  std::vector<std::string> notices;    // of what needs attention although it can be used
   std::optional<Duration> next_start;  // until it is tried again
   int max_concurrency = -1;            // ≤ 0: unlimited, or not known
   int launches = 0;                    // in progress; of its own only

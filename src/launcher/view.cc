@@ -210,6 +210,7 @@ ProviderStatus View::StatusOf(const ProviderName& name) const {
   ProviderReport report = providers_.ReportOf(name);
   status.state = report.state;
   status.since = report.since;
+  status.notices = report.notices;
   status.is_draining = !context_.config->providers.contains(name);
   if (const ProviderPause* pause = context_.pauses.Find(name)) status.pause = *pause;
   status.health = providers_.HealthOf(name);

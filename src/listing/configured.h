@@ -13,6 +13,7 @@ namespace nodepool::listing {
 struct ConfiguredImage {
   bool is_paused = false;
   Duration rebuild_age{};
+  std::string build_log_dir;  // on the builder's host
   // The providers that the image is uploaded to, and their labels that boot from it.
   std::map<ProviderName, std::set<LabelName>> labels;
 };

@@ -97,9 +97,11 @@ Listing ListUploads(const store::ImageCache& images, UploadDetail detail) {
   return listing;
 }
 
-Listing ListImageStatus(const store::ImageCache& images) {
+Listing ListImageStatus(const store::ImageCache& images) { return ListImageStatus(images, images.images()); }
+
+Listing ListImageStatus(const store::ImageCache& images, const std::set<ImageName>& names) {
   Listing listing{ImageStatusColumns(), {}};
-  for (const ImageName& image : images.images()) {
+  for (const ImageName& image : names) {
     json::value request, age;
     if (auto found = images.build_requests().find(image); found != images.build_requests().end()) {
       bool is_building = images.IsBuildLocked(image) && HasBuilds(images, image);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 #include "listing/listing.h"
 #include "store/cache/image_cache.h"
 
@@ -21,7 +23,9 @@ Listing ListBuilds(const store::ImageCache& images);
 // Uploads, by image, build, provider and number.
 Listing ListUploads(const store::ImageCache& images, UploadDetail detail = UploadDetail::kBrief);
 
-// Which images are paused, and which requests exist; by image.
+// Which images are paused, and which requests exist; by image: those that ZooKeeper knows, or those that are
+// named.
 Listing ListImageStatus(const store::ImageCache& images);
+Listing ListImageStatus(const store::ImageCache& images, const std::set<ImageName>& names);
 
 }  // namespace nodepool::listing

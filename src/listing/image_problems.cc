@@ -38,19 +38,17 @@ Problem Of(const ImageName& image, std::string_view kind, Severity severity, std
 }
 
 Problem FailedBuild(const ImageName& image, const ImageHealth& health) {
-  const ImageBuild& build = health.newest->record;
-  Problem problem =
-      Of(image, "image-build-failed", Severity::kBad,
-         (health.made ? "the newest build failed" : "the newest build failed; no build is ready") +
-             Missing(health),
-         fmt::format("Read the end of its log in build-log-dir on {}, then nodepool image-build {}",
-                     build.builder.value_or("the builder"), image));
+  const ImageBuild& build = health.failed->record;
+  Problem problem = Of(image, "image-build-failed", Severity::kBad,
+                       "its last build failed" + FailureOf(health) +
+                           (health.made ? "" : "; no build is ready") + Missing(health),
+                       fmt::format("Read the end of its log, then nodepool image-build {}", image));
   problem.since = build.state_time;
   return problem;
 }
 
 void AddBuild(Problems& out, const ImageName& image, const ImageHealth& health, WallTime now) {
-  if (health.has_failed) {
+  if (health.failed != nullptr) {
     out.push_back(FailedBuild(image, health));
   } else if (!health.made) {
     out.push_back(Of(image, "image-not-built", Severity::kWait, "no build is ready" + Missing(health),
@@ -67,7 +65,7 @@ Problem FailedUpload(const ImageName& image, const ImageHealth& health, const st
   bool is_missing = std::ranges::find(health.missing, provider) != health.missing.end();
   Problem problem =
       Of(image, "image-upload-failed", Severity::kBad,
-         fmt::format("the upload to {} failed{}", provider, is_missing ? WantedBy(health) : ""),
+         UploadFailure(provider, upload) + (is_missing ? WantedBy(health) : ""),
          fmt::format("The builder's log says why; nodepool image-upload-retry {} {} tries again", provider,
                      image));
   problem.name = fmt::format("{}/{}", image, provider);
@@ -80,7 +78,7 @@ void AddUploads(Problems& out, const ImageName& image, const ImageHealth& health
     out.push_back(FailedUpload(image, health, *upload));
   std::vector<ProviderName> missing = health.missing;
   std::erase_if(missing, [&](const ProviderName& name) { return health.failed_uploads.contains(name); });
-  bool is_named_with_build = health.has_failed || !health.made;
+  bool is_named_with_build = health.failed != nullptr || !health.made;
   if (missing.empty() || is_named_with_build) return;
   out.push_back(Of(image, "image-not-uploaded", Severity::kWait,
                    fmt::format("no upload in {}{}", NamesOf(missing), WantedBy(health)),

@@ -16,6 +16,7 @@ namespace json = boost::json;
 
 struct LabelUse {
   std::set<std::string> pools;
+  std::set<ProviderName> providers;
   NodeCounts nodes;
   int waiting = 0;  // requests
 };
@@ -27,7 +28,10 @@ std::map<LabelName, LabelUse> UseOfLabels(const std::map<std::string, Component>
   for (const auto& [path, component] : components) {
     if (component.kind != ComponentKind::kPool) continue;
     std::string pool = fmt::format("{} {}", component.provider_name, component.name.value_or(PoolName()));
-    for (const LabelName& label : component.supported_labels) uses[label].pools.insert(pool);
+    for (const LabelName& label : component.supported_labels) {
+      uses[label].pools.insert(pool);
+      uses[label].providers.insert(component.provider_name);
+    }
   }
   for (const auto& [id, node] : nodes.all()) {
     for (const LabelName& label : node.record.type) uses[label].nodes.Add(node.record.state);
@@ -39,6 +43,19 @@ std::map<LabelName, LabelUse> UseOfLabels(const std::map<std::string, Component>
     }
   }
   return uses;
+}
+
+// What operators should know of the label's providers, "lab: 2 of 2 hosts do not answer: ...".
+std::vector<std::string> NoticesOf(const LabelUse& use, const std::map<std::string, Component>& components) {
+  std::set<std::string> notices;
+  for (const auto& [path, component] : components) {
+    for (const auto& [provider, report] : component.providers) {
+      if (!use.providers.contains(provider)) continue;
+      for (const std::string& notice : report.notices)
+        notices.insert(fmt::format("{}: {}", provider, notice));
+    }
+  }
+  return {notices.begin(), notices.end()};
 }
 
 }  // namespace
@@ -69,6 +86,7 @@ Listing ListLabels(const Configured& configured, const std::map<std::string, Com
     if (auto fault = faults.find(label); why.empty() && fault != faults.end()) why = fault->second;
     if (auto shortage = shortages.find(label); why.empty() && shortage != shortages.end())
       why.push_back(shortage->second.why);
+    if (why.empty() && nodes.FreeCount(label) == 0) why = NoticesOf(use, components);
     if (use.pools.empty()) why.insert(why.begin(), "no pool offers it");
     std::vector<Cell>& row = listing.rows.emplace_back();
     row.emplace_back(label.value);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/text.h"
 #include "model/amounts.h"
 
 namespace nodepool::listing {
@@ -63,7 +64,8 @@ Cell WhyCell(const Served& served, const ProviderPause* pause) {
   if (served.launcher.empty()) return "no launcher serves it";
   if (served.report == nullptr) return "";
   if (served.report->state == ProviderState::kDraining) return "it is not configured any more";
-  return Cell::OfText(served.report->fault);
+  if (is_at_fault) return Cell::OfText(served.report->fault);
+  return Cell(Join(served.report->notices, "; "));
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ void EachField(Fields& fields, T& build) {
   fields("builder_id", build.builder_id, OmittedWhenUnset());
   fields("formats", build.formats, FormatsCodec());
   EachImageSetting(fields, build);
+  fields("error", build.error, OmittedWhenUnset());
 }
 
 template <class Fields, RecordOf<ImageUpload> T>
@@ -64,6 +65,7 @@ void EachField(Fields& fields, T& upload) {
   fields("format", upload.format);
   EachImageSetting(fields, upload);
   fields("progress", upload.progress, OmittedWhenUnset());
+  fields("error", upload.error, OmittedWhenUnset());
 }
 
 Expected<ImageBuild> ParseImageBuild(std::string_view json, WallTime now) {

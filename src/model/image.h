@@ -22,6 +22,9 @@ struct ImageBuild {
   std::optional<std::string> username = "zuul";
   std::optional<std::string> python_path = "/usr/bin/python2";
   std::optional<std::string> shell_type;
+  // Why it failed, one line; not in Python's records, whose programs ignore it; omitted on the wire when
+  // unset.
+  std::optional<std::string> error;
   Foreign foreign;
 };
 
@@ -37,6 +40,7 @@ struct ImageUpload {
   std::optional<std::string> shell_type;
   // How far it has come while it is `uploading`: "sending the file, 40 %"; omitted on the wire when unset.
   std::optional<std::string> progress;
+  std::optional<std::string> error;  // as of a build
   Foreign foreign;
 };
 

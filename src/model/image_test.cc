@@ -56,6 +56,14 @@ TEST(ImageUpload, ProgressIsWrittenOnlyWhileThereIsOne) {
   EXPECT_EQ(ToJson(*upload).find("progress"), std::string::npos);
 }
 
+TEST(ImageBuild, WhyItFailedIsInItsRecord) {
+  Expected<ImageBuild> build =
+      ParseImageBuild(R"({"state": "failed", "error": "dib ended with 1: no space left"})", kImageNow);
+  ASSERT_TRUE(build);
+  EXPECT_EQ(build->error, "dib ended with 1: no space left");
+  EXPECT_NE(ToJson(*build).find(R"("error": "dib ended with 1: no space left")"), std::string::npos);
+}
+
 // D-04
 TEST(ImageUpload, UnknownKeysAreRetained) {
   Expected<ImageUpload> upload = ParseImageUpload(R"({"state": "deleting", "extra": {"a": 1}})", kImageNow);

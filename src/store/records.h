@@ -59,6 +59,7 @@ struct BuildKey {
   ImageName image;
   BuildId build;
   std::string str() const { return image.value + "-" + build.value; }  // as operators name a build
+  std::string log_name() const { return str() + ".log"; }              // of its log in build-log-dir
   auto operator<=>(const BuildKey&) const = default;
 };
 struct UploadKey {

@@ -6,6 +6,7 @@
 #include "base/version.h"
 #include "web/actions/action_endpoints.h"
 #include "web/api/api.h"
+#include "web/api/build_log.h"
 #include "web/api/open_api.h"
 #include "web/caching.h"
 #include "web/job_events.h"
@@ -57,6 +58,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
   auto recent = std::make_shared<RecentAnswers>(loop);
   std::ranges::move(ListEndpoints(launcher, recent), std::back_inserter(endpoints));
   std::ranges::move(ApiEndpoints(launcher, recent), std::back_inserter(endpoints));
+  endpoints.push_back(BuildLogEndpoint(launcher));
   endpoints.push_back(JobEventsEndpoint(loop, launcher, access));
   auto live = std::make_shared<Live>(loop, launcher, prometheus, recent);
   std::ranges::move(LiveEndpoints(loop, std::move(live), access), std::back_inserter(endpoints));

@@ -101,7 +101,7 @@ EXPECTED = {
     "wrong password": ("provider-failing/refused", r"cannot use provider refused: .*401", "credentials"),
     "quota full": ("quota-full/fake-full/main", r"Provider fake-full has no capacity .*1 of 1 instances", "Raise the quota"),
     "tenant's limit": ("tenant-limit/acme", r"Tenant acme has 1 of 1 instances: 1 request of it waits", "tenant-resource-limits"),
-    "image fails": ("image-build-failed/bad", r"Image bad: the newest build failed", "nodepool image-build bad"),
+    "image fails": ("image-build-failed/bad", r"Image bad: its last build failed: .* ended with 1", "nodepool image-build bad"),
     "upload fails": ("image-upload-failed/sent/fake-images", r"Image sent: the upload to fake-images failed",
                      "nodepool image-upload-retry fake-images sent"),
     "label without flavor": ("label-unavailable/broken", r"Label broken cannot be launched: fake-plain main: .*no flavor for label broken",

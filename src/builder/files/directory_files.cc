@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/file_end.h"
 #include "builder/files/temporary_files.h"
 
 namespace nodepool::builder {
@@ -157,7 +158,7 @@ std::string MakeLog(const std::string& directory, const store::BuildKey& build, 
   std::vector<fs::path> logs = OldLogs(directory, build);
   std::size_t retained = retention < 0 ? logs.size() : static_cast<std::size_t>(std::max(retention, 1));
   for (std::size_t i = retained; i < logs.size(); ++i) Remove(logs[i]);
-  std::string path = (fs::path(directory) / (build.str() + ".log")).string();
+  std::string path = (fs::path(directory) / (build.log_name())).string();
   Write(path, "", std::ios::trunc);
   return path;
 }
@@ -244,6 +245,13 @@ Task<std::string> DirectoryFiles::StartLog(std::string directory, store::BuildKe
   Task<std::string> make = OnBlockingPool(pool_, std::move(work));
   std::string path = co_await std::move(make);
   co_return path;
+}
+
+Task<std::string> DirectoryFiles::ReadLogEnd(std::string path, std::size_t size) {
+  auto work = [path, size] { return ReadFileEnd(path, size); };
+  Task<std::string> read = OnBlockingPool(pool_, std::move(work));
+  std::string end = co_await std::move(read);
+  co_return end;
 }
 
 Task<> DirectoryFiles::AppendToLog(std::string path, std::string text) {

@@ -18,6 +18,7 @@ class DirectoryFiles : public LocalFiles {
   Task<ImageCheck> CheckImage(std::string path, std::string format) override;
   Task<std::uint64_t> AllocatedSize(std::string path) override;
   Task<std::string> StartLog(std::string directory, store::BuildKey build, int retention) override;
+  Task<std::string> ReadLogEnd(std::string path, std::size_t size) override;
   Task<> AppendToLog(std::string path, std::string text) override;
   Task<std::vector<std::string>> RemoveTemporary(std::string log_directory,
                                                  std::set<std::string> folders) override;

@@ -50,6 +50,8 @@ class LocalFiles {
   // Creates an empty log for the build and returns its path. Of the image's older logs, `retention` stay, at
   // least one; less than 0: all.
   virtual Task<std::string> StartLog(std::string directory, store::BuildKey build, int retention) = 0;
+  // At most the last `size` bytes.
+  virtual Task<std::string> ReadLogEnd(std::string path, std::size_t size) = 0;
   virtual Task<> AppendToLog(std::string path, std::string text) = 0;
   // Removes what failed or killed builds left in `folders`, according to their logs. Returns the paths.
   virtual Task<std::vector<std::string>> RemoveTemporary(std::string log_directory,

@@ -129,9 +129,8 @@ TEST_F(StatusTest, AProviderThatCannotBeUsedComesFirst) {
                          "- The launcher on np01 cannot use provider cloud: 401 from keystone\n"
                          "  Check its address and credentials (clouds.yaml): nodepool config-validate "
                          "--online\n"
-                         "- Image deb: the newest build failed\n"
-                         "  Read the end of its log in build-log-dir on nb01, then nodepool image-build "
-                         "deb\n"));
+                         "- Image deb: its last build failed; log: nb01:/var/log/nodepool/builds/deb-b2.log\n"
+                         "  Read the end of its log, then nodepool image-build deb\n"));
   EXPECT_THAT(out_.str(), HasSubstr("cloud     main  failing"));
   EXPECT_THAT(
       ShownAsJson(StatusListing(Output::kJson)),

@@ -23,7 +23,9 @@ Uploads UploadsOf(const store::ImageCache& cache, const ProviderName& provider) 
   Uploads uploads;
   for (const auto& [key, upload] : cache.uploads()) {
     if (key.provider != provider) continue;
-    uploads.names.insert(UploadName(key.build.build, key.upload));
+    // Nothing of it should be in the cloud; its record stays to say why it failed.
+    bool has_ended = upload.record.state == ImageState::kFailed && !upload.record.external_id;
+    if (!has_ended) uploads.names.insert(UploadName(key.build.build, key.upload));
     if (!upload.record.external_id) continue;
     uploads.images.insert(*upload.record.external_id);
     if (upload.record.state == ImageState::kReady)

@@ -35,7 +35,7 @@ Configured ConfiguredBy(const LoadedConfig& config) {
   for (const auto& [name, label] : config.common.labels) configured.labels[name] = label.min_ready;
   configured.tenant_limits = config.common.tenant_limits;
   for (const auto& [name, image] : config.common.diskimages)
-    configured.images[name] = {image.is_paused, image.rebuild_age, {}};
+    configured.images[name] = {image.is_paused, image.rebuild_age, config.common.build_log_dir, {}};
   for (const auto& [name, provider] : config.providers) {
     AddUploads(configured, *provider);
     AddPools(configured, *provider);

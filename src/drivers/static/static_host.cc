@@ -59,21 +59,23 @@ const std::set<NodeId>& HostRecords::Of(const HostIdentity& identity) const {
 
 StaticHost::StaticHost(driver::ProviderEnvironment& environment, const driver::ProviderConfig& provider,
                        const StaticPool& pool, const StaticNode& node, const HostContact& contact,
-                       const HostRecords& records)
+                       const HostRecords& records, std::function<void()> fault_changed)
     : environment_(environment),
       provider_(provider),
       pool_(pool),
       node_(node),
       contact_(contact),
       records_(records),
-      identity_(IdentityOf(node)) {}
+      identity_(IdentityOf(node)),
+      fault_changed_(std::move(fault_changed)) {}
 
 Task<> StaticHost::Run() {
   bool is_first = true;
   while (true) {
     wake_.Reset();
     Outcome<> synced = co_await Attempt(SyncUnlessIdle(is_first));
-    if (!synced)
+    bool is_logged = !synced && fault_ && fault_->message() == synced.error().message();
+    if (!synced && !is_logged)
       logger_.Warning("Static node {} of provider {}: {}", identity_.ToString(), provider_.name,
                       synced.error().message());
     is_first = false;
@@ -254,14 +256,35 @@ Task<bool> StaticHost::IsAlive() {
   SteadyTime deadline = environment_.loop.SteadyNow() + node_.timeout;
   Outcome<std::vector<std::string>> answer =
       co_await Attempt(contact_.scan(node_.name, node_.connection.connection_port, false, deadline));
-  if (!answer) {
-    logger_.Warning("Static node {} does not answer and is withdrawn: {}", identity_.ToString(),
-                    answer.error().message());
-  }
+  NoteAnswer(answer ? std::nullopt : std::optional(answer.error()));
+  if (!answer) logger_.Info("Static node {} is withdrawn: it does not answer", identity_.ToString());
   co_return answer.has_value();
 }
 
 Task<StaticHost::Findings> StaticHost::CheckHost() {
+  Outcome<Findings> findings = co_await Attempt(Contact());
+  NoteAnswer(findings ? std::nullopt : std::optional(findings.error()));
+  if (!findings) findings.error().Rethrow();
+  co_return std::move(*findings);
+}
+
+// Each cause is logged once until the host answers again.
+void StaticHost::NoteAnswer(std::optional<Failure> fault) {
+  bool is_changed =
+      fault.has_value() != fault_.has_value() || (fault && fault->verdict() != fault_->verdict());
+  if (fault && logged_.insert(fault->message()).second)
+    logger_.Warning("Static node {} of provider {} cannot be used: {}. It is asked again each minute",
+                    identity_.ToString(), provider_.name, fault->message());
+  if (!fault) {
+    if (fault_)
+      logger_.Info("Static node {} of provider {} answers again", identity_.ToString(), provider_.name);
+    logged_.clear();
+  }
+  fault_ = std::move(fault);
+  if (is_changed) fault_changed_();
+}
+
+Task<StaticHost::Findings> StaticHost::Contact() {
   Findings findings;
   if (is_ssh() && !node_.host_key_checking) {
     findings.host_keys = node_.host_keys;

@@ -4,10 +4,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "async/attempt.h"
 #include "async/event.h"
 #include "base/log/logging.h"
 #include "driver/cloud/cloud_provider.h"
@@ -44,7 +46,7 @@ class StaticHost {
   // Everything outlives the host.
   StaticHost(driver::ProviderEnvironment& environment, const driver::ProviderConfig& provider,
              const StaticPool& pool, const StaticNode& node, const HostContact& contact,
-             const HostRecords& records);
+             const HostRecords& records, std::function<void()> fault_changed);
 
   const HostIdentity& identity() const { return identity_; }
   const StaticNode& node() const { return node_; }
@@ -57,6 +59,9 @@ class StaticHost {
   // Checks the host and its records now and after each Wake(), until cancelled. The first check also updates
   // existing records; a host that cannot be used then loses its free records (drivers.md 7.4).
   Task<> Run();
+
+  // Why the host could not be used when it was last asked; null: it could, or was not asked yet.
+  const Failure* fault() const { return fault_ ? &*fault_ : nullptr; }
 
   // Throws why the host cannot be used now.
   Task<> Check();
@@ -91,6 +96,8 @@ class StaticHost {
   Task<> UpdateRecords(Findings findings);
   Task<> DeregisterAll();
   Task<Findings> CheckHost();
+  Task<Findings> Contact();
+  void NoteAnswer(std::optional<Failure> fault);
 
   std::vector<const store::StoredNode*> CachedRecords() const;
   SlotTable Table() const;
@@ -109,6 +116,9 @@ class StaticHost {
   log::Logger logger_{"nodepool.driver.static.StaticNodeProvider"};
   Event wake_{"work"};
   bool is_idle_ = false;
+  std::function<void()> fault_changed_;
+  std::optional<Failure> fault_;
+  std::set<std::string> logged_;  // causes, since it last answered
 };
 
 }  // namespace nodepool::drivers

@@ -6,6 +6,7 @@
 
 #include "async/attempt.h"
 #include "async/cleanup.h"
+#include "base/text.h"
 
 namespace nodepool::drivers {
 
@@ -37,6 +38,14 @@ Task<> CheckHost(StaticHost& host, std::vector<std::string>& faults) {
   }
 }
 
+// "lab-1:22, lab-2:22, lab-3:22 and 4 more"
+std::string SomeOf(const std::vector<std::string>& hosts) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> named(hosts.begin(), hosts.begin() + std::min(hosts.size(), kMost));
+  std::string text = Join(named, ", ");
+  return hosts.size() > kMost ? fmt::format("{} and {} more", text, hosts.size() - kMost) : text;
+}
+
 }  // namespace
 
 StaticProvider::StaticProvider(driver::ProviderEnvironment environment,
@@ -48,7 +57,8 @@ StaticProvider::StaticProvider(driver::ProviderEnvironment environment,
   for (const auto& [name, pool] : config_->pools) {
     const auto& static_pool = dynamic_cast<const StaticPool&>(*pool);
     for (const StaticNode& node : static_pool.nodes) {
-      auto host = std::make_unique<StaticHost>(environment_, *config_, static_pool, node, contact_, records_);
+      auto host = std::make_unique<StaticHost>(environment_, *config_, static_pool, node, contact_, records_,
+                                               [this] { ReportHosts(); });
       HostIdentity identity = host->identity();
       hosts_.emplace(std::move(identity), std::move(host));  // of two entries the first is used
     }
@@ -142,6 +152,25 @@ void StaticProvider::OnNodeChange(const NodeId& id, const store::StoredNode* bef
   bool may_be_excess = !frees_slot && !was_free && after->record.is_free();
   if (!frees_slot && !may_be_excess) return;
   if (StaticHost* host = Find(IdentityOf(node->record))) host->Wake();
+}
+
+void StaticProvider::ReportHosts() {
+  std::vector<std::string> silent, refused;
+  for (const auto& [identity, host] : hosts_) {
+    if (host->fault() == nullptr) continue;
+    bool is_wrong = host->fault()->verdict() == Verdict::kInvalid;
+    (is_wrong ? refused : silent).push_back(fmt::format("{}:{}", identity.name, identity.port));
+  }
+  std::vector<std::string> notices;
+  if (!silent.empty()) {
+    notices.push_back(
+        fmt::format("{} of {} hosts do not answer: {}", silent.size(), hosts_.size(), SomeOf(silent)));
+  }
+  if (!refused.empty()) {
+    notices.push_back(fmt::format("{} of {} hosts are not as configured: {}", refused.size(), hosts_.size(),
+                                  SomeOf(refused)));
+  }
+  environment_.report_notices(std::move(notices));
 }
 
 StaticHost* StaticProvider::Find(const HostIdentity& identity) {

@@ -39,6 +39,8 @@ class StaticProvider : public driver::Provider {
   Task<> RunHosts();
   Task<> DeregisterUnknown();
   void OnNodeChange(const NodeId& id, const store::StoredNode* before, const store::StoredNode* after);
+  // Reports how many hosts cannot be used, and which.
+  void ReportHosts();
   StaticHost* Find(const HostIdentity& identity);
 
   driver::ProviderEnvironment environment_;

@@ -64,6 +64,10 @@ struct Launcher {
     if (provider) provider->Idle();
     old = std::move(provider);
     driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, records, [] {}};
+    environment.report_notices = [this](std::vector<std::string> now) {
+      notices = std::move(now);
+      ++reports;
+    };
     provider = std::make_unique<StaticProvider>(std::move(environment), config, hosts.Contact());
     time.Run(provider->Start());
     if (old) time.Run(old->Stop());
@@ -82,6 +86,8 @@ struct Launcher {
   driver::RecordsEnvironment records{store, nodes, images};
   std::unique_ptr<StaticProvider> provider;
   std::unique_ptr<StaticProvider> old;
+  std::vector<std::string> notices;
+  int reports = 0;
 };
 
 StaticNode Host(std::string name, std::vector<std::string> labels, int slots = 1) {
@@ -393,6 +399,23 @@ TEST_F(StaticProviderTest, HostsThatCannotBeUsedAreFaults) {
   EXPECT_THAT(time.Run(launcher.provider->FindFaults()),
               ElementsAre("host zuul@dead:22 cannot be used: timeout",
                           "host zuul@unheard-of:22 cannot be used: no such host"));
+}
+
+TEST_F(StaticProviderTest, HostsThatDoNotAnswerAreNoticedAndLoggedOnce) {
+  log::Capture log;
+  hosts.dead = {"a", "b"};
+  launcher.Configure(Config({Host("host", {"red"}), Host("a", {"red"}), Host("b", {"blue"})}));
+  EXPECT_THAT(launcher.notices, ElementsAre("2 of 3 hosts do not answer: a:22, b:22"));
+  for (int i = 0; i < 20; ++i) Resync();
+  EXPECT_EQ(log.Count("cannot be used"), 2) << "one for each host";
+  EXPECT_EQ(launcher.reports, 2);
+  hosts.dead = {"b"};
+  Resync();
+  EXPECT_THAT(launcher.notices, ElementsAre("1 of 3 hosts do not answer: b:22"));
+  EXPECT_EQ(log.Count("answers again"), 1);
+  hosts.dead.clear();
+  Resync();
+  EXPECT_TRUE(launcher.notices.empty());
 }
 
 TEST_F(StaticProviderTest, IdleProviderRegistersNothing) {

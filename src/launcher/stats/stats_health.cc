@@ -11,7 +11,7 @@ namespace {
 
 void ReportImage(const ImageName& name, const listing::ConfiguredImage& configured,
                  const listing::ImageHealth& health, metrics::Sink& to) {
-  to.Set(stats::kImageBuildFailed, {name.value}, health.has_failed ? 1 : 0);
+  to.Set(stats::kImageBuildFailed, {name.value}, health.failed != nullptr ? 1 : 0);
   to.Set(stats::kImageTooOld, {name.value}, health.is_old ? 1 : 0);
   for (const auto& [provider, labels] : configured.labels) {
     bool is_missing = std::ranges::find(health.missing, provider) != health.missing.end();

@@ -26,6 +26,34 @@ std::set<const UploadView*> RecentUploads(const ImageView& image) {
   return recent;
 }
 
+bool HasEnded(ImageState state) { return state == ImageState::kReady || state == ImageState::kFailed; }
+
+// The build that ended last, if it failed: its record says what is wrong with the image.
+const BuildView* LastFailure(const ImageView& image) {
+  const BuildView* last = nullptr;
+  for (const BuildView& build : image.builds) {
+    if (HasEnded(build.state) && (last == nullptr || build.state_time >= last->state_time)) last = &build;
+  }
+  return last != nullptr && last->explains_failure ? last : nullptr;
+}
+
+// Likewise, the uploads that ended last in their provider, if they failed.
+std::set<const UploadView*> LastUploadFailures(const ImageView& image) {
+  std::map<ProviderName, const UploadView*> last;
+  for (const BuildView& build : image.builds) {
+    for (const UploadView& upload : build.uploads) {
+      const UploadView*& known = last[upload.provider];
+      bool is_newer = known == nullptr || upload.state_time >= known->state_time;
+      if (HasEnded(upload.state) && is_newer) known = &upload;
+    }
+  }
+  std::set<const UploadView*> failures;
+  for (const auto& [provider, upload] : last) {
+    if (upload != nullptr && upload->explains_failure) failures.insert(upload);
+  }
+  return failures;
+}
+
 RemovalReason ReasonOf(const UploadView& upload, RemovalReason otherwise) {
   if (upload.state == ImageState::kDeleting) return RemovalReason::kMarked;
   if (upload.state == ImageState::kFailed) return RemovalReason::kFailed;
@@ -40,6 +68,8 @@ class Planner {
         spec_(spec),
         providers_(providers),
         recent_(RecentUploads(image)),
+        last_failure_(LastFailure(image)),
+        last_upload_failures_(LastUploadFailures(image)),
         retained_(RetainedBuilds(image, spec != nullptr)) {}
 
   CleanupPlan Plan() {
@@ -55,7 +85,7 @@ class Planner {
     for (const UploadView& upload : build.uploads) {
       if (providers_.contains(upload.provider)) ConsiderUpload(build, upload, is_retained, is_deleted);
     }
-    if (!is_deleted) return;
+    if (!is_deleted || (spec_ != nullptr && &build == last_failure_)) return;
     bool is_marked = build.state == ImageState::kDeleting;
     bool is_free = std::ranges::all_of(
         build.uploads, [](const UploadView& upload) { return upload.state == ImageState::kDeleting; });
@@ -71,7 +101,10 @@ class Planner {
     bool is_listed = spec_ != nullptr && spec_->providers.contains(upload.provider);
     if (!is_listed) {
       remove(spec_ == nullptr ? RemovalReason::kNotWanted : RemovalReason::kNotListed);
-    } else if (is_deleted ? !recent_.contains(&upload) : is_retained && upload.state != ImageState::kReady) {
+    } else if (is_deleted) {
+      if (!recent_.contains(&upload)) remove(RemovalReason::kSuperseded);
+    } else if (is_retained && upload.state != ImageState::kReady &&
+               !last_upload_failures_.contains(&upload)) {
       remove(RemovalReason::kSuperseded);
     }
   }
@@ -93,6 +126,8 @@ class Planner {
   const ImageSpec* spec_;
   const std::set<ProviderName>& providers_;
   std::set<const UploadView*> recent_;
+  const BuildView* last_failure_;
+  std::set<const UploadView*> last_upload_failures_;
   std::set<BuildId> retained_;
   CleanupPlan plan_;
 };

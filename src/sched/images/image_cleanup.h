@@ -46,6 +46,9 @@ struct CleanupPlan {
   bool is_image_unused = false;
 };
 
+// The last failure of a configured image stays, so that operators see why: the build that ended last, and of
+// each provider the upload that ended last, if its record says why it failed (builder.md 7.4).
+//
 // `spec` is null when the image is not configured. `providers` are those that this builder knows
 // and that manage images; uploads of other providers are left alone (builder.md 12).
 CleanupPlan PlanCleanup(const ImageView& image, const ImageSpec* spec,

@@ -199,6 +199,38 @@ TEST_F(ImageLifeTest, FailedUploadsOfRetainedBuildsAreRemoved) {
   EXPECT_THAT(PlannedUploads(), UnorderedElementsAre("a/cloud/1", "a/cloud/2", "a/cloud/3"));
 }
 
+// B-failed-build
+TEST_F(ImageLifeTest, TheLastFailureStaysUntilANewerBuildHasEnded) {
+  AddBuild("ready", ImageState::kReady, 3h);
+  AddBuild("first", ImageState::kFailed, 2h).explains_failure = true;
+  AddBuild("second", ImageState::kFailed, 1h).explains_failure = true;
+  EXPECT_THAT(Plan().mark, ElementsAre(BuildRemoval{BuildId("first"), RemovalReason::kFailed}));
+  AddBuild("running", ImageState::kBuilding, 1min);
+  image.is_build_locked = true;
+  EXPECT_THAT(Plan().mark, ElementsAre(BuildRemoval{BuildId("first"), RemovalReason::kFailed}));
+  image.builds.back().state = ImageState::kReady;
+  EXPECT_EQ(Plan().mark.size(), 2u);
+  image.builds.pop_back();
+  image.builds.back().state = ImageState::kDeleting;  // by an operator, or a Python builder
+  EXPECT_THAT(Plan().remove, ElementsAre(BuildId("second")));
+  EXPECT_EQ(PlanCleanup(image, nullptr, {kCloud}).mark.size(), 2u)
+      << "nothing stays of an image without settings";
+}
+
+TEST_F(ImageLifeTest, AFailureWithoutAReasonDoesNotStay) {
+  AddBuild("failed", ImageState::kFailed);
+  EXPECT_THAT(Plan().mark, ElementsAre(BuildRemoval{BuildId("failed"), RemovalReason::kFailed}));
+}
+
+TEST_F(ImageLifeTest, TheLastFailedUploadStaysUntilANewerOneHasEnded) {
+  BuildView& build = AddBuild("a");
+  for (std::string id : {"1", "2"}) AddUpload(build, id, ImageState::kFailed).explains_failure = true;
+  build.uploads[1].state_time += 1min;
+  EXPECT_THAT(PlannedUploads(), ElementsAre("a/cloud/1"));
+  AddUpload(build, "3").state_time += 2min;
+  EXPECT_THAT(PlannedUploads(), ElementsAre("a/cloud/1", "a/cloud/2"));
+}
+
 TEST_F(ImageLifeTest, ABuildInProgressIsLeftAloneAnAbandonedOneIsNot) {
   AddBuild("b", ImageState::kBuilding);
   image.is_build_locked = true;

@@ -19,6 +19,8 @@ struct UploadView {
   UploadId id;
   ImageState state = ImageState::kUploading;
   WallTime state_time{};
+  // It failed, its record says why, and nothing of it is in the cloud.
+  bool explains_failure = false;
 };
 
 struct BuildView {
@@ -26,6 +28,7 @@ struct BuildView {
   ImageState state = ImageState::kBuilding;
   WallTime state_time{};
   std::vector<std::string> formats;
+  bool explains_failure = false;  // it failed, and its record says why
   // Built by this builder, so that its files are on this host or nowhere.
   bool is_own = false;
   std::set<std::string> local_formats;  // of the image files on this host

@@ -144,9 +144,8 @@ Task<Deed> ActionHandlers::ShowImage(Done done, ImageName image) {
   Deed deed{{}, std::move(done), ""};
   if (!deed.done) co_return deed;
   co_await launcher_.CatchUp();
-  const store::ImageCache& images = launcher_.records().images;
-  if (images.images().contains(image))
-    deed.entry = TextOf(ImageFields(), ImageEntry{images, image, launcher_.NextBuild(image)}, loop_.Now());
+  if (launcher_.records().images.images().contains(image))
+    deed.entry = TextOf(ImageFields(), EntryOf(launcher_, image), loop_.Now());
   co_return deed;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -206,11 +207,12 @@ Resource<launcher::RequestStatus> Requests() {
 }
 
 Resource<ImageEntry> Images() {
-  return {"images", "Every image that ZooKeeper knows, by name.", ImageFields(),
+  return {"images", "Every image that is configured or has records, by name.", ImageFields(),
           [](const Launcher& launcher, const std::string&, const auto& see) {
-            const store::ImageCache& images = launcher.records().images;
-            for (const ImageName& name : images.images()) {
-              if (!see(ImageEntry{images, name, launcher.NextBuild(name)})) return;
+            std::set<ImageName> names = launcher.records().images.images();
+            for (const auto& [name, settings] : launcher.config()->common.diskimages) names.insert(name);
+            for (const ImageName& name : names) {
+              if (!see(EntryOf(launcher, name))) return;
             }
           }};
 }

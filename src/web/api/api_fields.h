@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "launcher/launcher.h"
 #include "launcher/requests/wait_reasons.h"
 #include "launcher/status.h"
 #include "listing/problem.h"
@@ -32,7 +33,9 @@ struct ImageEntry {
   const store::ImageCache& images;
   const ImageName& name;
   std::optional<WallTime> next_build = std::nullopt;
+  std::vector<ProviderName> missing_in = {};  // providers that list it and have no ready upload
 };
+ImageEntry EntryOf(const launcher::Launcher& launcher, const ImageName& name);
 const FieldTable<ImageEntry>& ImageFields();
 
 const FieldTable<listing::Problem>& ProblemFields();

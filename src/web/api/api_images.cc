@@ -62,7 +62,49 @@ json::value ReadyIn(const ImageEntry& image) {
   return json::array(providers.begin(), providers.end());
 }
 
+const StoredBuild* NewestBuild(const ImageEntry& image) {
+  const StoredBuild* newest = nullptr;
+  ForEachBuild(image, [&](const StoredBuild& build) {
+    if (build.record.state == ImageState::kDeleting) return;
+    if (newest == nullptr || newest->record.state_time < build.record.state_time) newest = &build;
+  });
+  return newest;
+}
+
+json::value LastBuild(const ImageEntry& image) {
+  const StoredBuild* build = NewestBuild(image);
+  if (build == nullptr) return nullptr;
+  const ImageBuild& record = build->record;
+  return json::object{{"id", build->id.build.value},
+                      {"state", record.state ? json::value(ToString(*record.state)) : json::value()},
+                      {"since", ToSeconds(record.state_time)},
+                      {"error", record.error ? json::value(*record.error) : json::value()}};
+}
+
+json::value MissingIn(const ImageEntry& image) {
+  json::array providers;
+  for (const ProviderName& provider : image.missing_in) providers.emplace_back(provider.value);
+  return providers;
+}
+
+std::vector<ProviderName> ProvidersWithout(const store::ImageCache& images, const ImageName& image,
+                                           const driver::LoadedConfig& config) {
+  std::vector<ProviderName> missing;
+  for (const auto& [name, provider] : config.providers) {
+    auto settings = provider->diskimages.find(image);
+    bool is_wanted =
+        provider->manages_images && settings != provider->diskimages.end() && !settings->second->is_paused;
+    if (is_wanted && images.NewestReadyUpload(image, name) == nullptr) missing.push_back(name);
+  }
+  return missing;
+}
+
 }  // namespace
+
+ImageEntry EntryOf(const launcher::Launcher& launcher, const ImageName& name) {
+  const store::ImageCache& images = launcher.records().images;
+  return {images, name, launcher.NextBuild(name), ProvidersWithout(images, name, *launcher.config())};
+}
 
 const FieldTable<ImageEntry>& ImageFields() {
   static const FieldTable<ImageEntry> fields({
@@ -89,6 +131,18 @@ const FieldTable<ImageEntry>& ImageFields() {
        [](const ImageEntry& i) {
          return i.next_build ? json::value(ToSeconds(*i.next_build)) : json::value();
        }},
+      {{"last_build",
+        ObjectOf({{"id", Text(), ""},
+                  {"state", OneOf(ImageStateWords()).OrNull(), ""},
+                  {"since", Number(), "when it came into this state, in seconds since the epoch"},
+                  {"error", Text().OrNull(), "why it failed"}})
+            .OrNull(),
+        "the newest build that is not being deleted; the record of a failed one stays until the next one has "
+        "ended"},
+       &LastBuild},
+      {{"missing_in", ListOf(Text()),
+        "providers of this launcher's configuration that want the image and have no ready upload"},
+       &MissingIn},
       {{"ready_in", ListOf(Text()), "providers with a ready upload", false, Kind::kProvider}, &ReadyIn},
   });
   return fields;
@@ -110,6 +164,8 @@ const FieldTable<StoredBuild>& BuildFields() {
        [](const StoredBuild& b) -> json::value {
          return json::array(b.record.formats.begin(), b.record.formats.end());
        }},
+      {{"error", Text().OrNull(), "why it failed, one line"},
+       [](const StoredBuild& b) { return TextCell(b.record.error); }},
   });
   return fields;
 }
@@ -134,6 +190,8 @@ const FieldTable<StoredUpload>& UploadFields() {
        [](const StoredUpload& u) { return TextCell(u.record.external_id); }},
       {{"progress", Text().OrNull(), "how far it has come while it is uploading"},
        [](const StoredUpload& u) { return TextCell(u.record.progress); }},
+      {{"error", Text().OrNull(), "why it failed, one line"},
+       [](const StoredUpload& u) { return TextCell(u.record.error); }},
   });
   return fields;
 }

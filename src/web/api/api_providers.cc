@@ -118,6 +118,8 @@ const FieldTable<ProviderStatus>& ProviderFields() {
        [](const ProviderStatus& p) { return json::value(p.health.is_up); }},
       {{"fault", Text().OrNull(), "why it cannot be used"},
        [](const ProviderStatus& p) { return TextOrNull(p.health.fault); }},
+      {{"notices", ListOf(Text()), "what needs attention although it can be used: hosts that do not answer"},
+       [](const ProviderStatus& p) { return json::value_from(p.notices); }},
       {{"next_start", Whole().OrNull(), "seconds until it is tried again"},
        [](const ProviderStatus& p) {
          if (!p.next_start) return json::value();

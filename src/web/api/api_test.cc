@@ -1,6 +1,7 @@
 #include "web/api/api.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
@@ -8,6 +9,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -216,21 +218,67 @@ TEST_F(ApiTest, Images) {
   Put("/nodepool/images/deb-12/pause", "");
   json::object image = List("images").at(0).as_object();
   image.stable_erase("newest_ready_build_age");
-  EXPECT_EQ(
-      json::serialize(image),
-      R"({"name":"deb-12","is_paused":true,"build_request":null,"build_request_age":null,)"
-      R"("builds":{"building":1,"ready":1},"newest_ready_build":"b1","next_build":null,"ready_in":["cloud"]})");
+  EXPECT_EQ(json::serialize(image),
+            R"({"name":"deb-12","is_paused":true,"build_request":null,"build_request_age":null,)"
+            R"("builds":{"building":1,"ready":1},"newest_ready_build":"b1","next_build":null,)"
+            R"("last_build":{"id":"b2","state":"building","since":2E0,"error":null},"missing_in":[],)"
+            R"("ready_in":["cloud"]})");
   EXPECT_THAT(Names("images", "?provider=cloud", "name"), ElementsAre("deb-12"));
   EXPECT_THAT(Names("images", "?provider=other", "name"), IsEmpty());
   json::object build = List("builds", "?state=ready").at(0).as_object();
   build.stable_erase("state_age");
-  EXPECT_EQ(json::serialize(build),
-            R"({"id":"b1","image":"deb-12","state":"ready","builder":null,"formats":["qcow2","raw"]})");
+  EXPECT_EQ(
+      json::serialize(build),
+      R"({"id":"b1","image":"deb-12","state":"ready","builder":null,"formats":["qcow2","raw"],"error":null})");
   json::object upload = List("uploads").at(0).as_object();
   upload.stable_erase("state_age");
-  EXPECT_EQ(json::serialize(upload),
-            R"({"id":"0000000001","image":"deb-12","build":"b1","provider":"cloud","state":"ready",)"
-            R"("format":"raw","external_name":"n","external_id":"x","progress":"sending the file, 40 %"})");
+  EXPECT_EQ(
+      json::serialize(upload),
+      R"({"id":"0000000001","image":"deb-12","build":"b1","provider":"cloud","state":"ready",)"
+      R"("format":"raw","external_name":"n","external_id":"x","progress":"sending the file, 40 %","error":null})");
+}
+
+TEST_F(ApiTest, AnImageThatIsNotBuiltSaysWhy) {
+  config_->common.diskimages[ImageName("never")];
+  StartSite();
+  Put("/nodepool/images/deb/builds/b1",
+      R"({"state": "failed", "state_time": 5.5, "error": "dib ended with 1: no space"})");
+  json::array images = List("images");
+  ASSERT_EQ(images.size(), 2u);
+  EXPECT_EQ(json::serialize(images[0].at("last_build")),
+            R"({"id":"b1","state":"failed","since":5.5E0,"error":"dib ended with 1: no space"})");
+  EXPECT_EQ(images[1].at("name"), "never") << "it is configured";
+  EXPECT_TRUE(images[1].at("last_build").is_null());
+  EXPECT_EQ(List("builds").at(0).at("error"), "dib ended with 1: no space");
+}
+
+TEST_F(ApiTest, TheEndOfABuildsLog) {
+  std::string folder = ::testing::TempDir() + "nodepool-build-log-" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder + "/logs");
+  config_->common.build_log_dir = folder + "/logs";
+  std::ofstream(folder + "/logs/deb-b1.log") << "first\n" << std::string(70'000, 'x') << "\nExit code: 1\n";
+  std::ofstream(folder + "/secret.log") << "secret";
+  StartSite();
+  Put("/nodepool/images/deb/builds/b1", R"({"state": "failed", "builder": "nb01.example.org"})");
+  Put("/nodepool/images/deb/builds/b2", R"({"state": "failed", "builder": "nb02.example.org"})");
+  Response log = Ask("/api/v1/images/deb/builds/b1/log");
+  EXPECT_EQ(log.status, 200);
+  EXPECT_EQ(log.content_type, "text/plain; charset=UTF-8");
+  EXPECT_EQ(log.body, "Exit code: 1\n") << "the last 64 KiB, from a line's beginning on";
+  Response elsewhere = Ask("/api/v1/images/deb/builds/b2/log");
+  EXPECT_EQ(elsewhere.status, 404);
+  EXPECT_THAT(elsewhere.body, HasSubstr("The log of build deb-b2 is on nb02.example.org, in " + folder +
+                                        "/logs/deb-b2.log, and cannot be read here."));
+  EXPECT_EQ(Ask("/api/v1/images/deb/builds/b3/log").status, 404);
+  // Nothing but names of records leads to a file, and no link does.
+  for (const char* path : {"/api/v1/images/../builds/secret/log", "/api/v1/images/..%2Fsecret/builds/b1/log",
+                           "/api/v1/images/deb/builds/..%2F..%2Fsecret/log",
+                           "/api/v1/images/%2E%2E/builds/b1/log", "/api/v1/images/deb/builds/b1%00/log"}) {
+    EXPECT_EQ(Ask(path).status, 404) << path;
+  }
+  std::filesystem::create_symlink(folder + "/secret.log", folder + "/logs/deb-b2.log");
+  EXPECT_EQ(Ask("/api/v1/images/deb/builds/b2/log").status, 404);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(ApiTest, TheNextBuildOfAnImage) {

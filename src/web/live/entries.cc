@@ -20,9 +20,8 @@ std::optional<std::string> RequestEntry(const launcher::Launcher& launcher, cons
 }
 
 std::optional<std::string> EntryOfImage(const launcher::Launcher& launcher, const ImageName& name) {
-  launcher::Records records = launcher.records();
-  if (!records.images.images().contains(name)) return std::nullopt;
-  return ImageFields().WithTimes(ImageEntry{records.images, name, launcher.NextBuild(name)});
+  if (!launcher.records().images.images().contains(name)) return std::nullopt;
+  return ImageFields().WithTimes(EntryOf(launcher, name));
 }
 
 std::string LeaseEntryFor(const launcher::Launcher& launcher, const store::StoredLease& lease,
