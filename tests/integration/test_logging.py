@@ -78,8 +78,8 @@ def test_debug_wins_over_the_file_of_the_tool(site):
     """operations.5.1"""
     setup = site.folder / "logging.yaml"
     setup.write_text("version: 1\nhandlers: {none: {class: NullHandler}}\nroot: {level: INFO, handlers: [none]}\n")
-    assert site.tool("-l", setup, "delete", "0000000099", check=True).stderr == ""
-    shown = site.tool("--debug", "-l", setup, "delete", "0000000099", check=True)
+    assert site.tool("-l", setup, "list", check=True).stderr == ""
+    shown = site.tool("--debug", "-l", setup, "list", check=True)
     assert "INFO nodepool.zk.ZooKeeperClient: Connected to ZooKeeper" in shown.stderr, "which is not shown without it"
     shown = subprocess.run([BIN / "nodepool", "-c", site.config("tool"), "-l", "~/logging.yaml", "list"], check=True,
                            capture_output=True, text=True, timeout=60, env={**os.environ, "HOME": str(site.folder)})

@@ -77,10 +77,16 @@ def test_log_lines_are_those_of_a_log_where_one_is_configured(idle, tmp_path):
     assert nodepool("list", "-c", idle, "-l", logging).stderr.startswith("nodepool.cmd.nodepoolcmd says nodepool standal")
 
 
-def test_an_unknown_command_is_answered_with_the_nearest(idle):
-    done = nodepool("lst")
+@pytest.mark.parametrize("words, line", [
+    (["lsit"], "nodepool: there is no command lsit; did you mean list?"),
+    (["help", "lst"], "nodepool: there is no command lst; did you mean list?"),
+    (["list", "--sate", "ready"], "nodepool list: there is no option --sate; did you mean --state?"),
+    (["--versoin"], "nodepool: there is no option --versoin; did you mean --version?"),
+    (["standalone", "--bogus"], "nodepool standalone: there is no option --bogus; see nodepool standalone --help")])
+def test_a_usage_error_is_one_line_with_the_nearest(words, line):
+    done = nodepool(*words)
     assert done.returncode == 2
-    assert one_line(done) == "nodepool: there is no command lst; did you mean list? nodepool --help lists them"
+    assert one_line(done) == line
 
 
 @pytest.mark.parametrize("place", ["before", "behind"])

@@ -52,6 +52,13 @@ class Site(Standalone):
     def list(self, command) -> list[dict]:
         return json.loads(self.tool(command, "--json").stdout)
 
+    def add_upload_in(self, provider: str):
+        """The record of an upload to a provider that is not configured any more."""
+        path = f"/nodepool/images/debian/builds/{'f' * 32}/providers/{provider}/images/0000000001"
+        records = self.folder / "records.json"
+        records.write_text(json.dumps({path: json.dumps({"state": "ready", "state_time": 1})}))
+        self.tool("import-image-data", "--force", records)
+
     def run(self, command: str) -> subprocess.CompletedProcess:
         if NODE in command:
             held = [node for node in self.nodes() if node["state"] == "hold"]
@@ -60,6 +67,8 @@ class Site(Standalone):
             ready = wait_for(lambda: [build for build in self.list("dib-image-list") if build["state"] != "building"],
                              "an image is built")
             command = command.replace(BUILD, ready[0]["id"])
+        if "erase gone-cloud" in command:
+            self.add_upload_in("gone-cloud")
         command = command.replace("localhost:8005", f"127.0.0.1:{self.web_port}")
         return subprocess.run([*self.words(), "bash", "-c", command], capture_output=True, text=True, timeout=60)
 

@@ -91,7 +91,7 @@ TEST_F(ImageCommandTest, Listings) {
   EXPECT_EQ(ShownAsJson(UploadListing()),
             std::string(R"([{"id":")") + kBuild +
                 R"(","upload_id":"0000000001","provider":"cloud","image":"deb-12","external_name":"n",)"
-                R"("external_id":"x","state":"ready","age":1699999990}])"
+                R"("external_id":"x","state":"ready","age":10,"state_since":1699999990}])"
                 "\n");
   EXPECT_THAT(Shown(ImageStatusListing()),
               HasSubstr("| deb-12 | False  |               |                   |"));

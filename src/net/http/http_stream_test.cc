@@ -1,7 +1,7 @@
 // Answers that go on (BodyStream).
 #include <list>
 
-#include "async/queue.h"
+#include "async/event.h"
 #include "async/task_group.h"
 #include "net/http/http_server_for_test.h"
 
