@@ -5,6 +5,7 @@
 #include "async/attempt.h"
 #include "async/backoff.h"
 #include "base/scope_exit.h"
+#include "base/text.h"
 #include "model/decline_reasons.h"
 
 namespace nodepool::launcher {
@@ -98,6 +99,20 @@ void MinReady::DropShortages() {
 void MinReady::IsShort(const LabelName& label, std::string why) {
   ShortStock& shortage = shortages_.try_emplace(label, context_.loop.Now()).first->second;
   if (std::exchange(shortage.why, std::move(why)) != shortage.why) report_(shortages_);
+}
+
+// What the pools that offer the label say; the others only say that they do not have it.
+std::string MinReady::WhyShort(const LabelName& label, const NodeRequest& failed) const {
+  std::vector<std::string> beginnings;
+  for (const Component* pool : context_.registry.Pools()) {
+    if (std::ranges::find(pool->supported_labels, label) != pool->supported_labels.end())
+      beginnings.push_back(fmt::format("{} {}: ", pool->provider_name, pool->name.value_or(PoolName())));
+  }
+  std::vector<std::string> reasons = DeclineReasons(failed);
+  std::erase_if(reasons, [&](const std::string& reason) {
+    return std::ranges::none_of(beginnings, [&](const auto& text) { return reason.starts_with(text); });
+  });
+  return reasons.empty() ? WhyFailed(failed) : Join(reasons, "; ");
 }
 
 void MinReady::IsNotShort(const LabelName& label) {
@@ -202,7 +217,7 @@ void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* b
   if (!is_decided || !IsOurs(*after) || !finishing_.insert(id).second) return;
   if (is_over) {
     failures_[label] = context_.loop.SteadyNow();
-    IsShort(label, WhyFailed(after->record));
+    IsShort(label, WhyShort(label, after->record));
   } else {
     IsNotShort(label);
   }

@@ -45,6 +45,7 @@ class MinReady {
   void DropVanished();
   void DropShortages();
   void IsShort(const LabelName& label, std::string why);
+  std::string WhyShort(const LabelName& label, const NodeRequest& failed) const;
   void IsNotShort(const LabelName& label);
   bool IsAvailable(const LabelName& label);
   void RequestChanged(const RequestId& id, const store::StoredRequest* before,

@@ -44,17 +44,20 @@ Listing ListProblems(const StatusRecords& records) {
   return listing;
 }
 
+// A cell after `begin`, two characters; further lines are indented.
+std::string Lines(std::string_view begin, const Cell& cell, std::optional<std::size_t> width) {
+  std::string text = "- ";
+  AppendText(text, cell);
+  if (width) text = Wrap(text, *width, begin.size());
+  return text.replace(0, begin.size(), begin);
+}
+
 // The text of the first part: each problem, and its remedy below it.
 std::string ProblemsText(const Listing& part, std::optional<std::size_t> width) {
   if (part.rows.empty()) return "All is well.";
   std::string text = "Check first:";
-  for (const std::vector<Cell>& row : part.rows) {
-    for (const auto& [begin, column] : {std::pair("- ", kText), std::pair("  ", kRemedy)}) {
-      std::string line = begin;
-      AppendText(line, row[column]);
-      text += '\n' + (width ? Wrap(line, *width, 2) : line);
-    }
-  }
+  for (const std::vector<Cell>& row : part.rows)
+    text += '\n' + Lines("- ", row[kText], width) + '\n' + Lines("  ", row[kRemedy], width);
   return text;
 }
 
