@@ -114,6 +114,9 @@ def test_pictures_of_every_view(browser, planted, screenshots, size, scheme):
         assert browser.script("return document.documentElement.scrollWidth") <= width, f"{name} is wider than the screen"
         if size == "phone" or view == "overview":
             assert browser.script(CUT) == [], name
+        if size == "phone":
+            low = browser.script("return [...document.querySelectorAll('.rows .row')].filter((row) => row.scrollHeight > row.clientHeight + 1).map((row) => row.textContent)")
+            assert low == [], f"{name}: rows are cut"
         # Neither the width nor the colours are new in the other combinations.
         if (size, scheme) in (("desk", "light"), ("desk", "dark"), ("phone", "light")):
             assert browser.accessibility_faults() == [], name

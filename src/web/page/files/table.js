@@ -14,6 +14,8 @@ function compare(a, b) {
   return a < b ? -1 : 1;
 }
 
+const classOf = ({grows, isWide}) => (grows ? 'grows' : isWide ? 'for-wide' : null);
+
 /** The order of the URL, "-state" for descending; the list's own otherwise. */
 function orderOf(spec, query) {
   const text = query.get('sort') ?? spec.sort;
@@ -70,8 +72,8 @@ function choice({key, title, values}, entries, query) {
 
 export class Table {
   /**
-   * `spec`: name, topic, columns {key, title, width?, grows?, value(entry), text?(entry), cell?(entry)}, facets
-   * {key, title, values(entry), isChoice?}, key(entry), sort. `entries()` returns what there is.
+   * `spec`: name, topic, columns {key, title, width?, grows?, isWide?, value(entry), text?(entry), cell?(entry)}, facets
+   * {key, title, values(entry), isChoice?}, key(entry), sort. `isWide`: not on a narrow screen. `entries()` returns what there is.
    */
   constructor(spec, entries) {
     this.spec = spec;
@@ -142,7 +144,7 @@ export class Table {
       const isSorted = column === order.column;
       const direction = order.isDescending ? 'descending' : 'ascending';
       const next = isSorted && !order.isDescending ? `-${column.key}` : column.key;
-      return h('div', {role: 'columnheader', 'aria-colindex': i + 1, 'aria-sort': isSorted ? direction : 'none'},
+      return h('div', {role: 'columnheader', class: classOf(column), 'aria-colindex': i + 1, 'aria-sort': isSorted ? direction : 'none'},
                h('a', {href: target({sort: next}, query)}, column.title,
                  h('span', {'aria-hidden': 'true'}, isSorted ? (order.isDescending ? ' ▾' : ' ▴') : '')));
     });
@@ -155,7 +157,7 @@ export class Table {
                           'aria-selected': String(key === parameters().get('id'))},
                   this.columns.shown.map((column, i) => {
                     const text = textOf(column, entry);
-                    return h('div', {role: 'gridcell', 'aria-colindex': i + 1, 'data-column': column.key, title: text || null},
+                    return h('div', {role: 'gridcell', class: classOf(column), 'aria-colindex': i + 1, title: text || null},
                              column.cell ? column.cell(entry) : text);
                   }));
     row.style.transform = `translateY(${index * height}px)`;

@@ -19,6 +19,7 @@ const byState = {key: 'state', title: 'State', values: (e) => [e.state]};
 const chosen = (key, title) => ({key, title, values: (e) => [e[key]], isChoice: true});
 const label = {key: 'label', title: 'Label', values: (e) => [...new Set(e.labels)], isChoice: true};
 const grows = {grows: true};
+const wide = {isWide: true};
 
 const of = (topic) => ({topic, key: (e) => keyOf(topic, e), entries: (records) => records.list(topic)});
 
@@ -52,15 +53,15 @@ export const LISTS = {
     ...of('nodes'), name: 'Nodes', sort: 'id', facets: [byState, chosen('provider', 'Provider'), label],
     columns: [field('id', 'Id'), state, since('state_since', 'In state for'), list('labels', 'Labels'), field('provider', 'Provider'),
               field('interface_ip', 'Address'), field('comment', 'Comment', grows), linked('allocated_to', 'Request', 'requests'),
-              field('requestor', 'Requestor'), field('tenant', 'Tenant'), field('pool', 'Pool'), field('hostname', 'Host name'),
-              {key: 'is_locked', title: 'Lock', value: (e) => (e.is_locked ? 'locked' : '')}, since('since', 'Age')],
+              field('requestor', 'Requestor', wide), field('tenant', 'Tenant', wide), field('pool', 'Pool', wide), field('hostname', 'Host name', wide),
+              {key: 'is_locked', title: 'Lock', value: (e) => (e.is_locked ? 'locked' : ''), ...wide}, {...since('since', 'Age'), ...wide}],
   },
   requests: {
     ...of('requests'), name: 'Requests', sort: '-since',
     facets: [byState, label, chosen('requestor', 'Requestor'), {key: 'why', title: 'Why', values: (e) => [whyOf(e)], isChoice: true}],
     columns: [field('id', 'Id'), state, since('since', 'Age'), list('labels', 'Labels'),
               {key: 'why', title: 'Why it waits or failed', value: whyOf, ...grows},
-              field('requestor', 'Requestor'), field('tenant', 'Tenant'), list('nodes', 'Nodes'), field('priority', 'Priority')],
+              field('requestor', 'Requestor'), field('tenant', 'Tenant'), list('nodes', 'Nodes'), field('priority', 'Priority', wide)],
   },
   providers: {
     ...of('providers'), name: 'Providers', sort: 'name', facets: [byState, chosen('driver', 'Driver')],
@@ -68,8 +69,8 @@ export const LISTS = {
               {key: 'fault', title: 'What is wrong', value: faultText, ...grows, cell: (e) => h('span', {class: faultsOf(e)[0]?.kind}, faultText(e))},
               {key: 'used', title: 'Used', width: 34, value: (e) => fullestOf(e)?.used ?? null, cell: bar},
               {key: 'nodes', title: 'Nodes', value: (e) => Object.entries(e.nodes ?? {}).map(([name, count]) => `${count} ${name}`).join(', ')},
-              {key: 'launches', title: 'Launching', value: (e) => e.launches || null}, since('state_since', 'In state for'),
-              {key: 'launchers', title: 'Launchers', value: (e) => (e.launchers ?? []).join(', ')}, field('driver', 'Driver'), list('labels', 'Labels')],
+              {key: 'launches', title: 'Launching', value: (e) => e.launches || null}, {...since('state_since', 'In state for'), ...wide},
+              {key: 'launchers', title: 'Launchers', value: (e) => (e.launchers ?? []).join(', '), ...wide}, field('driver', 'Driver', wide), {...list('labels', 'Labels'), ...wide}],
   },
   images: {
     topic: 'images', name: 'Images', sort: 'what', entries: imageRows,
@@ -80,7 +81,7 @@ export const LISTS = {
     columns: [{key: 'what', title: 'What', value: (e) => Object.keys(WHAT).indexOf(e.topic), text: (e) => WHAT[e.topic]},
               field('image', 'Image'), state, since('state_since', 'In state for'), field('provider', 'Provider'),
               {key: 'error', title: 'What is wrong', value: (e) => e.error, ...grows, cell: (e) => h('span', {class: 'bad'}, e.error ?? '')},
-              field('ready', 'Ready in'), field('build', 'Build'), field('external_name', 'Name in the cloud'), field('format', 'Format'), field('builder', 'Builder')],
+              field('ready', 'Ready in'), field('build', 'Build', wide), field('external_name', 'Name in the cloud', wide), field('format', 'Format', wide), field('builder', 'Builder', wide)],
   },
   events: {
     topic: 'changes', key: (e) => String(e.id), entries: (records) => records.changes, name: 'Events', sort: '-at',
@@ -100,6 +101,6 @@ export const LISTS = {
     facets: [{key: 'kind', title: 'Kind', values: (e) => [e.kind]}, byState],
     columns: [field('kind', 'Kind'), field('hostname', 'Host'), state, field('provider', 'Provider'), field('pool', 'Pool'),
               {key: 'is_paused', title: 'Paused', value: (e) => (e.is_paused ? 'paused' : '')}, {...list('labels', 'Labels'), ...grows},
-              field('version', 'Version'), field('path', 'Entry')],
+              field('version', 'Version', wide), field('path', 'Entry', wide)],
   },
 };
