@@ -13,6 +13,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # concepts; clang 16 implements what it needs but announces less.
   target_compile_definitions(np_options INTERFACE __cpp_concepts=202002L)
   target_compile_options(np_options INTERFACE -Wno-builtin-macro-redefined -Wno-macro-redefined)
+  # With the times of its files in a precompiled header, ccache finds nothing that was compiled with it elsewhen.
+  target_compile_options(np_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 else()
   # GCC 12 reports these on correct inlined std::string and coroutine code.
   target_compile_options(np_options INTERFACE -Wno-restrict -Wno-dangling-pointer -Wno-maybe-uninitialized
