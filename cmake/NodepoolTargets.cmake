@@ -13,6 +13,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION
   # concepts; these releases of clang implement what it needs but announce less.
   target_compile_definitions(np_options INTERFACE __cpp_concepts=202002L)
   target_compile_options(np_options INTERFACE -Wno-builtin-macro-redefined -Wno-macro-redefined)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # With the times of its files in a precompiled header, ccache finds nothing that was compiled with it elsewhen.
+  target_compile_options(np_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC reports these on correct inlined std::string and coroutine code.
   target_compile_options(np_options INTERFACE -Wno-restrict -Wno-dangling-pointer -Wno-maybe-uninitialized

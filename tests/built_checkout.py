@@ -13,12 +13,10 @@ def make_checkout(folder: pathlib.Path, with_drivers: bool):
     (folder / "examples").symlink_to(ROOT / "examples")
     built = folder / "build/release"
     programs = BIN.resolve()
+    built.mkdir(parents=True)
+    (built / "bin").symlink_to(programs)
     if with_drivers:
-        built.parent.mkdir()
-        built.symlink_to(programs.parent)
-    else:
-        built.mkdir(parents=True)
-        (built / "bin").symlink_to(programs)
+        (built / "drivers").symlink_to(programs.parent / "drivers")
     for name in ("tools/install-packages", "path/cmake"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("#!/bin/sh\n")

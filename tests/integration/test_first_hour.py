@@ -3,6 +3,7 @@
 ./test --first-contact does the same on a fresh Debian, from the first package on (tests/first_contact).
 """
 import os
+import re
 
 import pytest
 import yaml
@@ -38,6 +39,8 @@ def test_the_readme(enter, tmp_path):
     with Reader(enter) as reader:
         reader.follow(START.steps() + TOUR.steps())
         reader.expect_the_end()
+        page = re.search(r"http://127.0.0.1:\d+/", reader.windows["./run"].shown())[0]
+        assert page in reader.windows["./run nodepool status"].shown()
     with Shell(enter, tmp_path) as shell:
         assert "Nothing is running" in shell.succeed("./run stop")
     children = [path for path in files_of_processes("cmdline") if str(tmp_path).encode() in _read(path)]

@@ -56,13 +56,27 @@ def test_packages_of_real_machines_are_installed_only_for_them(tmp_path):
 def run_in_a_copy(tmp_path, *words, path=os.environ["PATH"]):
     """What ./run does with `words`, in a tree that holds no more than it needs for that."""
     for folder in ("tools", "build/release/bin"):
-        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "run", tmp_path)
     for name in ("tools/run-nodepool", "tools/install-packages", "build/release/bin/nodepool"):
         (tmp_path / name).write_text(f"#!/bin/sh\necho {name} \"$@\"\n")
         (tmp_path / name).chmod(0o755)
     return subprocess.run([tmp_path / "run", *words], capture_output=True, text=True, timeout=60,
                           env={**os.environ, "PATH": path}).stdout.splitlines()
+
+
+def test_a_copy_of_a_built_checkout_says_that_it_is_built_anew_and_removes_what_is_of_no_use(tmp_path):
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path/cmake").write_text("#!/bin/sh\n")
+    (tmp_path / "path/cmake").chmod(0o755)
+    path = f"{tmp_path}/path:{os.environ['PATH']}"
+    built = tmp_path / "copy/build/release"
+    for home, said in [(tmp_path / "copy", []), ("/elsewhere", ["build/release was made in /elsewhere", "Building "])]:
+        built.mkdir(parents=True, exist_ok=True)
+        (built / "CMakeCache.txt").write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={home}\n")
+        _, *lines, _ = run_in_a_copy(tmp_path / "copy", path=path)
+        assert len(lines) == len(said) and all(map(str.startswith, lines, said)), lines
+        assert built.exists() == (not said)
 
 
 def test_run_nodepool_is_the_command_line_of_what_runs(tmp_path):
