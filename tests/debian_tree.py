@@ -11,6 +11,7 @@ from services import Process, wait_for
 MISSING = next((f"{tool} is missing" for tool in ("debootstrap", "bwrap") if shutil.which(tool) is None),
                None if os.geteuid() == 0 else "only root makes a Debian")
 RELEASE = platform.freedesktop_os_release().get("VERSION_CODENAME", "")  # of this machine
+OTHER_RELEASES = [release for release in ("bookworm", "trixie") if release != RELEASE]
 CHECKOUT = pathlib.Path("/srv/nodepool")  # of a newcomer; not below /tmp, which systemd makes empty
 ENVIRONMENT = {"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 

@@ -30,7 +30,7 @@ class Ec2 {
 
   // Reads the answer's root element; runs off the loop if the answer is large.
   template <class T>
-  using Read = T (*)(const pugi::xml_node& root);
+  using Read = std::function<T(const pugi::xml_node& root)>;
 
   // Errors: ApiError, whose code is AWS's; those of ApiClient::Call.
   template <class T>
@@ -46,13 +46,12 @@ class Ec2 {
 
   // All pages of a list.
   template <class T>
-  Task<std::vector<T>> List(Query query, Read<std::vector<T>> read) {
+  Task<std::vector<T>> List(Query query, std::vector<T> (*read)(const pugi::xml_node& root)) {
     std::string what = query.action();
     auto read_page = [this, query = std::move(query), read](std::string next) {
-      return ReadPage(query, read, std::move(next));
+      return ReadPage<T>(query, read, std::move(next));
     };
-    std::vector<T> items = co_await driver::cloud::api::ReadPages<T>(std::move(what), std::move(read_page));
-    co_return items;
+    return driver::cloud::api::ReadPages<T>(std::move(what), std::move(read_page));
   }
 
  private:
@@ -71,7 +70,7 @@ class Ec2 {
   };
 
   template <class T>
-  static T Parse(const Answer& answer, Read<T> read) {
+  static T Parse(const Answer& answer, const Read<T>& read) {
     pugi::xml_document document = ParseAnswer(answer);
     return read(document.document_element());
   }

@@ -144,7 +144,7 @@ Task<> S3::DeleteObject(std::string key) { return Delete("DeleteObject", KeyPath
 
 template <class T>
 Task<api::Page<T>> S3::ReadPage(const char* name, std::string resource, const char* element,
-                                T (*read)(const pugi::xml_node& item),
+                                std::function<T(const pugi::xml_node& item)> read,
                                 std::string (*next)(const pugi::xml_node& root)) {
   net::HttpReply reply = co_await Send(name, "GET", std::move(resource));
   pugi::xml_document document = Parse(name, reply);

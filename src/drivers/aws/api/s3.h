@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <pugixml.hpp>
 #include <string>
@@ -77,7 +78,7 @@ class S3 {
   // the next page; empty: there is none.
   template <class T>
   Task<driver::cloud::api::Page<T>> ReadPage(const char* name, std::string resource, const char* element,
-                                             T (*read)(const pugi::xml_node& item),
+                                             std::function<T(const pugi::xml_node& item)> read,
                                              std::string (*next)(const pugi::xml_node& root));
 
   Loop& loop_;
