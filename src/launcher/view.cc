@@ -75,7 +75,7 @@ RequestStatus View::StatusOf(const store::StoredRequest& request) const {
 
 RequestStatus View::KnownStatusOf(const store::StoredRequest& request) const {
   RequestStatus status = OwnStatusOf(request);
-  RequestState state = request.record.state;
+  const std::optional<RequestState>& state = request.record.state;
   if (state != RequestState::kRequested && state != RequestState::kPending) return status;
   std::vector<sched::RequestReason> reasons = OwnReasons(status);
   if (!status.accepted_by) peers_.AppendTo(reasons, request.id, request.record);
