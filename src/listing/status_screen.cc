@@ -63,14 +63,14 @@ std::string PartText(const Listing& part, WallTime now, Colors colors, std::opti
 
 }  // namespace
 
-std::vector<Listing> StatusParts(const StatusRecords& records, Waiting waiting) {
+std::vector<Listing> StatusParts(const StatusRecords& records, WaitingRows waiting) {
   std::vector<Listing> parts;
   parts.push_back(ListProblems(records));
   parts.push_back(ListDaemons(records.components));
   parts.push_back(
       ListProviders(records.configured.drivers, records.components, records.nodes, records.pauses));
   parts.push_back(ListPools(records.configured, records.components, records.nodes));
-  parts.push_back(waiting == Waiting::kEach
+  parts.push_back(waiting == WaitingRows::kEach
                       ? ListWaiting(records.requests, records.why)
                       : ListWaitingByReason(records.requests, records.why, kMostReasons));
   parts.push_back(ListImageTroubles(records.images, records.configured, records.now));

@@ -17,7 +17,7 @@ inline constexpr std::string_view kStatusParts[] = {"problems", "daemons",  "pro
                                                     "pools",    "requests", "images"};
 
 // A listing for each part.
-std::vector<Listing> StatusParts(const StatusRecords& records, Waiting waiting);
+std::vector<Listing> StatusParts(const StatusRecords& records, WaitingRows waiting);
 
 // The problems with their remedies, then a table for each other part that has rows, except the images: their
 // problems are already listed. Without a line break at the end. If a width is given, no line is wider.

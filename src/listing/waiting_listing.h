@@ -27,6 +27,6 @@ Listing ListWaiting(const store::RequestCache& requests, const Reasons& why);
 Listing ListWaitingByReason(const store::RequestCache& requests, const Reasons& why, std::size_t limit);
 
 // How the status shows them.
-enum class Waiting { kEach, kByReason };
+enum class WaitingRows { kEach, kByReason };
 
 }  // namespace nodepool::listing

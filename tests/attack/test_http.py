@@ -161,7 +161,7 @@ def test_clients_that_read_nothing(site, tmp_path, measured, has_tls, networks):
     port = leases.start()
     target = Target(BIN / "nodepool-launcher", leases.launchers[port], web_port=port, authority=tls and tls.authority)
     client = LeaseClient([port], leases.texts["ci"], tls and tls.client())
-    lease = client.make(["no-such-label"])
+    lease = client.make()
     limit = 0.25 * slowness(target.program)
     # The probe's handshakes wait behind those of the clients that come back to the same address.
     name = f"clients that read nothing, {networks} networks{', TLS' if tls else ''}"

@@ -123,13 +123,24 @@ def test_answers_are_right_beside_renewals(leases):
 
 
 # REQ-5
-def test_a_failed_request(leases):
+def test_a_failed_request(site):
+    leases = LeaseSite(site, providers=[fake_provider(**{"max-servers": 1})])
+    leases.token("ci", "--scope", "request")
+    leases.start()
     client = leases.client("ci")
-    lease = client.make(["no-such-label"])
+    lease = client.make({"small": 2})
     answer = client.show(lease, wait=30)
-    assert answer.json["state"] == "failed" and "no-such-label" in answer.json["failure"]
+    assert answer.json["state"] == "failed" and "max-servers is 1" in answer.json["failure"]
     assert client.renew(lease).status == 409
     assert client.end(lease).status == 204
+
+
+# WHY-5
+def test_a_label_that_no_launcher_offers(leases):
+    client = leases.client("ci")
+    refused = client.ask("POST", REQUESTS, {"labels": ["small", "smal"]})
+    assert refused.status == 409 and "no launcher offers label smal; did you mean small?" in refused.text
+    assert leases.site.tree().children("/nodepool/requests") == []
 
 
 # REQ-6

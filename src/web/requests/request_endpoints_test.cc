@@ -451,6 +451,28 @@ TEST_F(RequestsSiteTest, AStreamShowsTheLeasesThatTheListShows) {
   EXPECT_THAT(others, Not(HasSubstr("event: leases")));
 }
 
+// WHY-5
+TEST_F(RequestsSiteTest, ALabelThatNoLauncherOffersIsRefusedAtOnce) {
+  net::HttpRequest first = Asking("POST", kRequests, R"({"labels": ["rare"]})");
+  first.headers["idempotency-key"] = "once";
+  AddForeignPool([](Component& pool) { pool.supported_labels = {LabelName("rare")}; });
+  time_.Advance(seconds(1));
+  EXPECT_EQ(Send(first).status, 201);
+  Response refused = Ask("POST", kRequests, R"({"labels": ["small", "smal"]})");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr("no launcher offers label smal; did you mean small?"));
+  RemoveForeignPool("/nodepool/components/pool/elsewhere");
+  time_.Advance(seconds(1));
+  EXPECT_EQ(Send(first).status, 200) << "it was made when there was such a pool";
+  EXPECT_EQ(Ask("POST", kRequests, R"({"labels": ["rare"]})").status, 409);
+  Component starting;
+  starting.hostname = "elsewhere";
+  starting.state = ComponentState::kStopped;
+  Put("/nodepool/components/launcher/elsewhere", ToJson(starting));
+  time_.Advance(seconds(1));
+  EXPECT_EQ(Ask("POST", kRequests, R"({"labels": ["rare"]})").status, 201) << "it may offer the label soon";
+}
+
 // REQ-24
 TEST_F(RequestsSiteTest, AStreamSaysWhyARequestWaits) {
   std::string& text = Listen("ci");
@@ -459,6 +481,7 @@ TEST_F(RequestsSiteTest, AStreamSaysWhyARequestWaits) {
   std::string waits = json::serialize(Show(location).at("waits"));
   EXPECT_NE(waits, "[]");
   EXPECT_THAT(text, HasSubstr("\"waits\":" + waits));
+  EXPECT_EQ(Show(location).at("reason").at("text"), "left to other main, which has its labels");
 }
 
 // REQ-24
