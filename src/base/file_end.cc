@@ -32,7 +32,8 @@ std::string ReadFileEnd(const std::string& path, std::size_t size) {
   std::string text(static_cast<std::size_t>(status.st_size - start), '\0');
   std::size_t filled = 0;
   while (filled < text.size()) {
-    ssize_t count = ::pread(file, text.data() + filled, text.size() - filled, start + static_cast<off_t>(filled));
+    ssize_t count =
+        ::pread(file, text.data() + filled, text.size() - filled, start + static_cast<off_t>(filled));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) FailToRead(path, std::strerror(errno));
     if (count == 0) break;  // it was cut meanwhile

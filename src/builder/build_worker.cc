@@ -264,7 +264,8 @@ Task<> BuildWorker::Record(Job& job) {
     record.shell_type = job.image.shell_type;
     if (!job.result.is_ready) {
       record.formats.clear();
-      record.error = Excerpt(job.result.fault.empty() ? "the builder was stopped" : job.result.fault, kMostError);
+      record.error =
+          Excerpt(job.result.fault.empty() ? "the builder was stopped" : job.result.fault, kMostError);
     }
     return store::Change::kWrite;
   };

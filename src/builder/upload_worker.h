@@ -32,8 +32,8 @@ class UploadWorker : public Worker {
     std::string filename;
     std::map<std::string, std::string> image_metadata;
     zk::HeldLock lock;
-    std::string name;         // in the cloud
-    std::string external_id;  // empty until the upload and the hook have succeeded
+    std::string name;                               // in the cloud
+    std::string external_id;                        // empty until the upload and the hook have succeeded
     std::string error = "the builder was stopped";  // of an upload that has not succeeded
     // One write of the record at a time, while it is uploading.
     std::shared_ptr<Gate> record_gate = std::make_shared<Gate>(1);

@@ -215,8 +215,8 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
 
 // Records can be shown and changed without clouds, and while an operator corrects the file.
 std::shared_ptr<const driver::LoadedConfig> LoadWhatIsNeeded(const Invocation& invocation,
-                                                 const driver::Registry& drivers,
-                                                 config::DriverSchemas others) {
+                                                             const driver::Registry& drivers,
+                                                             config::DriverSchemas others) {
   auto partial =
       driver::LoadWhatCanBe(invocation.config_path, invocation.secure_path, drivers, std::move(others));
   if (!partial) throw partial.error();
@@ -249,7 +249,8 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
       return ConfigValidate(invocation, drivers, std::move(others), ask_online);
     }
     daemon::RequireConfig(invocation.config_path);
-    std::shared_ptr<const driver::LoadedConfig> loaded = LoadWhatIsNeeded(invocation, drivers, std::move(others));
+    std::shared_ptr<const driver::LoadedConfig> loaded =
+        LoadWhatIsNeeded(invocation, drivers, std::move(others));
     for (const std::string& warning : loaded->common.warnings) ToolLogger().Debug("{}", warning);
     if (invocation.needs_ensemble && loaded->common.zookeeper.servers.empty()) {
       throw Error(Verdict::kInvalid,

@@ -100,7 +100,8 @@ Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
         generation->reported = fault;
         if (generation->is_running) UpdateHealth(*generation);
       };
-  environment.report_notices = [this, reporting = std::weak_ptr(generation)](std::vector<std::string> notices) {
+  environment.report_notices = [this,
+                                reporting = std::weak_ptr(generation)](std::vector<std::string> notices) {
     std::shared_ptr<Generation> generation = reporting.lock();
     if (!generation || generation->notices == notices) return;
     generation->notices = std::move(notices);

@@ -117,7 +117,8 @@ RequestStatus View::OwnStatusOf(const store::StoredRequest& request) const {
   return status;
 }
 
-// What operators should know of the provider may be why it has no free node, such as hosts that do not answer.
+// What operators should know of the provider may be why it has no free node, such as hosts that do not
+// answer.
 WaitReason View::ReasonIn(const PoolKey& pool, const sched::Decision& decision) const {
   WaitReason reason = ReasonOf(pool, decision);
   if (decision.reason != sched::Reason::kNoFreeNode || !providers_.Manages(pool.provider)) return reason;

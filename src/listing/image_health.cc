@@ -46,7 +46,8 @@ void FindBuilds(ImageHealth& health, const store::ImageCache& images, const Imag
 
 std::string LogOf(const store::StoredBuild& build, const std::string& build_log_dir) {
   if (build_log_dir.empty()) return "";
-  return fmt::format("{}:{}/{}", build.record.builder.value_or("the builder"), build_log_dir, build.id.log_name());
+  return fmt::format("{}:{}/{}", build.record.builder.value_or("the builder"), build_log_dir,
+                     build.id.log_name());
 }
 
 // "5 min ago": in the unit that is short and precise enough.
@@ -59,7 +60,8 @@ std::string Ago(Duration age) {
 }
 
 std::string BuildFailure(const ImageHealth& health, WallTime now) {
-  return fmt::format("its last build failed {}{}", Ago(now - health.failed->record.state_time), FailureOf(health));
+  return fmt::format("its last build failed {}{}", Ago(now - health.failed->record.state_time),
+                     FailureOf(health));
 }
 
 // Where an upload failed that nothing newer in the provider replaces.

@@ -16,7 +16,7 @@ struct ImageHealth {
   const store::StoredBuild* newest = nullptr;  // of all builds that are not being deleted
   const store::StoredBuild* failed = nullptr;  // the one that ended last, if it failed
   std::optional<WallTime> made;                // when the newest ready build was made
-  std::string log;  // where the log of `failed` is: HOST:PATH; empty: not known
+  std::string log;                             // where the log of `failed` is: HOST:PATH; empty: not known
   bool is_old = false;  // the newest build is twice as old as rebuild-age, and the image is not paused
   std::vector<ProviderName> missing;  // providers that list it and have no ready upload
   // The newest upload of each provider where that has failed.
@@ -40,8 +40,8 @@ std::vector<std::string> TroublesOf(const ImageHealth& health, WallTime now);
 std::map<LabelName, std::vector<std::string>> MissingImages(const store::ImageCache& images,
                                                             const Configured& configured, WallTime now);
 
-// `image-status`: the columns of image_listing.h, and columns with the state of the image. Configured images that
-// were never built have a row, too.
+// `image-status`: the columns of image_listing.h, and columns with the state of the image. Configured images
+// that were never built have a row, too.
 std::vector<Column> ImageHealthColumns();
 Listing ListImageHealth(const store::ImageCache& images, const Configured& configured, WallTime now);
 

@@ -39,10 +39,10 @@ Problem Of(const ImageName& image, std::string_view kind, Severity severity, std
 
 Problem FailedBuild(const ImageName& image, const ImageHealth& health) {
   const ImageBuild& build = health.failed->record;
-  Problem problem =
-      Of(image, "image-build-failed", Severity::kBad,
-         "its last build failed" + FailureOf(health) + (health.made ? "" : "; no build is ready") + Missing(health),
-         fmt::format("Read the end of its log, then nodepool image-build {}", image));
+  Problem problem = Of(image, "image-build-failed", Severity::kBad,
+                       "its last build failed" + FailureOf(health) +
+                           (health.made ? "" : "; no build is ready") + Missing(health),
+                       fmt::format("Read the end of its log, then nodepool image-build {}", image));
   problem.since = build.state_time;
   return problem;
 }

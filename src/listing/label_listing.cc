@@ -51,7 +51,8 @@ std::vector<std::string> NoticesOf(const LabelUse& use, const std::map<std::stri
   for (const auto& [path, component] : components) {
     for (const auto& [provider, report] : component.providers) {
       if (!use.providers.contains(provider)) continue;
-      for (const std::string& notice : report.notices) notices.insert(fmt::format("{}: {}", provider, notice));
+      for (const std::string& notice : report.notices)
+        notices.insert(fmt::format("{}: {}", provider, notice));
     }
   }
   return {notices.begin(), notices.end()};

@@ -58,13 +58,13 @@ void AddUnoffered(Problems& out, const StatusRecords& records) {
 void AddShortStock(Problems& out, const StatusRecords& records, const std::set<LabelName>& known) {
   for (const auto& [label, shortage] : ShortagesOf(records.configured, records.components, records.nodes)) {
     if (known.contains(label)) continue;
-    out.push_back(
-        {.kind = "short-stock",
-         .name = label.value,
-         .severity = Severity::kWait,
-         .since = shortage.since,
-         .text = fmt::format("Label {} has {}: {}", label, ShortStockOf(label, records), InOneLine(shortage.why)),
-         .remedy = "Raise the limit that the reason names, give nodes back, or lower min-ready"});
+    out.push_back({.kind = "short-stock",
+                   .name = label.value,
+                   .severity = Severity::kWait,
+                   .since = shortage.since,
+                   .text = fmt::format("Label {} has {}: {}", label, ShortStockOf(label, records),
+                                       InOneLine(shortage.why)),
+                   .remedy = "Raise the limit that the reason names, give nodes back, or lower min-ready"});
   }
 }
 

@@ -49,7 +49,8 @@ std::shared_ptr<const driver::LabelConfig> FindLabel(const driver::ProviderConfi
   throw Error(Verdict::kInvalid, fmt::format("provider {} offers no label {}{}", config.name, name, offered));
 }
 
-constexpr Duration kSilence = std::chrono::seconds(20);  // long enough to see that a creation ends when told to
+constexpr Duration kSilence =
+    std::chrono::seconds(20);  // long enough to see that a creation ends when told to
 constexpr const char* kProxies[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
 
 bool HasProxy() {

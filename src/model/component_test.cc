@@ -90,8 +90,9 @@ TEST(Component, WhatIsWrongIsAnnounced) {
   EXPECT_NE(text.find(R"("label_faults": {"big": "no flavor"})"), std::string::npos) << text;
   EXPECT_EQ(ParseComponent(ComponentKind::kPool, text), pool);
 
-  auto odd = ParseComponent(ComponentKind::kLauncher,
-                            R"({"shortages": {"x": 1}, "configuration_rejected": 7, "providers": {"a": {"notices": [1]}}})");
+  auto odd = ParseComponent(
+      ComponentKind::kLauncher,
+      R"({"shortages": {"x": 1}, "configuration_rejected": 7, "providers": {"a": {"notices": [1]}}})");
   ASSERT_TRUE(odd);
   EXPECT_TRUE(odd->shortages.empty() && !odd->configuration_rejected);
   EXPECT_TRUE(odd->providers.at(ProviderName("a")).notices.empty());

@@ -22,7 +22,8 @@ struct ImageBuild {
   std::optional<std::string> username = "zuul";
   std::optional<std::string> python_path = "/usr/bin/python2";
   std::optional<std::string> shell_type;
-  // Why it failed, one line; not in Python's records, whose programs ignore it; omitted on the wire when unset.
+  // Why it failed, one line; not in Python's records, whose programs ignore it; omitted on the wire when
+  // unset.
   std::optional<std::string> error;
   Foreign foreign;
 };

@@ -19,7 +19,8 @@ using nodepool::Task;
 
 class Adapter : public cloud::CloudAdapter<Config, Label> {
  public:
-  Adapter(const driver::ProviderEnvironment& environment, std::shared_ptr<const driver::ProviderConfig> config);
+  Adapter(const driver::ProviderEnvironment& environment,
+          std::shared_ptr<const driver::ProviderConfig> config);
 
   Task<cloud::Instance> Create(cloud::MachineReport& report, cloud::CreateParameters parameters) override;
   Task<> Delete(cloud::MachineReport& report, boost::json::value external_id) override;

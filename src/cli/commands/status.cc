@@ -29,7 +29,8 @@ Task<Listings> Make(Context& context, const Tree& tree, Output output) {
   listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),   tree.requests(),
                                  tree.images(), tree.pauses(),           std::move(why), context.loop.Now()};
   bool is_table = output == Output::kTable;
-  co_return listing::StatusParts(records, is_table ? listing::WaitingRows::kByReason : listing::WaitingRows::kEach);
+  co_return listing::StatusParts(records,
+                                 is_table ? listing::WaitingRows::kByReason : listing::WaitingRows::kEach);
 }
 
 std::string Screen(const Listings& parts, const Page& page) {

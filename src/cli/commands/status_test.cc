@@ -117,32 +117,36 @@ TEST_F(StatusTest, AsJson) {
 TEST_F(StatusTest, AProviderThatCannotBeUsedComesFirst) {
   Announce(R"("cloud": {"state": "failing", "since": 1699999940, "fault": "401 from keystone"})");
   Build("b2", "failed", 1'699'999'000);
-  EXPECT_THAT(Status(), StartsWith("Check first:\n"
-                                   "- The launcher on np01 cannot use provider cloud: 401 from keystone\n"
-                                   "  Check its address and credentials (clouds.yaml): nodepool config-validate "
-                                   "--online\n"
-                                   "- Image deb: its last build failed; log: nb01:/var/log/nodepool/builds/deb-b2.log\n"
-                                   "  Read the end of its log, then nodepool image-build deb\n"));
+  EXPECT_THAT(Status(),
+              StartsWith("Check first:\n"
+                         "- The launcher on np01 cannot use provider cloud: 401 from keystone\n"
+                         "  Check its address and credentials (clouds.yaml): nodepool config-validate "
+                         "--online\n"
+                         "- Image deb: its last build failed; log: nb01:/var/log/nodepool/builds/deb-b2.log\n"
+                         "  Read the end of its log, then nodepool image-build deb\n"));
   EXPECT_THAT(out_.str(), HasSubstr("cloud     main  failing"));
-  EXPECT_THAT(ShownAsJson(StatusListing(Output::kJson)),
-              StartsWith(R"({"problems":[{"id":"provider-failing/cloud","kind":"provider-failing","severity":"bad",)"
-                         R"("since":1.69999994E9,"topic":"providers","key":"cloud","text":"The launcher on np01 )"));
+  EXPECT_THAT(
+      ShownAsJson(StatusListing(Output::kJson)),
+      StartsWith(R"({"problems":[{"id":"provider-failing/cloud","kind":"provider-failing","severity":"bad",)"
+                 R"("since":1.69999994E9,"topic":"providers","key":"cloud","text":"The launcher on np01 )"));
 }
 
 TEST_F(StatusTest, WhoIsMissingIsNamed) {
   Remove("/nodepool/components/builder/nb010000000001");
-  EXPECT_THAT(Status(), StartsWith("Check first:\n"
-                                   "- No builder runs: no image is built or uploaded\n"
-                                   "  systemctl start nodepool-builder; if it ends at once, its log says why\n"));
+  EXPECT_THAT(Status(),
+              StartsWith("Check first:\n"
+                         "- No builder runs: no image is built or uploaded\n"
+                         "  systemctl start nodepool-builder; if it ends at once, its log says why\n"));
   Remove("/nodepool/components/launcher/np010000000000");
   Remove("/nodepool/components/pool/np010000000002");
-  EXPECT_THAT(Status(), StartsWith("Check first:\n"
-                                   "- No launcher runs: nobody takes requests or deletes nodes\n"
-                                   "  systemctl start nodepool-launcher; if it ends at once, its log says why\n"
-                                   "- No builder runs: no image is built or uploaded\n"
-                                   "  systemctl start nodepool-builder; if it ends at once, its log says why\n"
-                                   "\n"
-                                   "Provider"));
+  EXPECT_THAT(Status(),
+              StartsWith("Check first:\n"
+                         "- No launcher runs: nobody takes requests or deletes nodes\n"
+                         "  systemctl start nodepool-launcher; if it ends at once, its log says why\n"
+                         "- No builder runs: no image is built or uploaded\n"
+                         "  systemctl start nodepool-builder; if it ends at once, its log says why\n"
+                         "\n"
+                         "Provider"));
   EXPECT_THAT(out_.str(), HasSubstr("cloud     main  unserved"));
 }
 
@@ -208,10 +212,11 @@ TEST_F(StatusTest, ALauncherThatIsGone) {  // PAGE-20
   node.provider = ProviderName("other");
   node.launcher = "np02.example.org-PoolWorker.other-main-x";
   AddNode(node);
-  EXPECT_THAT(Status(), StartsWith("Check first:\n"
-                                   "- The launcher on np02.example.org is gone: nobody serves provider other, "
-                                   "which has 1 node\n"
-                                   "  systemctl start nodepool-launcher there; its log says why it ended\n"));
+  EXPECT_THAT(Status(),
+              StartsWith("Check first:\n"
+                         "- The launcher on np02.example.org is gone: nobody serves provider other, "
+                         "which has 1 node\n"
+                         "  systemctl start nodepool-launcher there; its log says why it ended\n"));
 }
 
 TEST_F(StatusTest, WhatLaunchersAnnounce) {  // PAGE-20
@@ -221,15 +226,16 @@ TEST_F(StatusTest, WhatLaunchersAnnounce) {  // PAGE-20
       R"("error": "nodepool.yaml:5:3: unknown driver"}, "shortages": {"small": {"since": 1699999000, )"
       R"("why": "cloud main: not enough capacity"}, "gone": {"since": 1, "why": "x"}}, "providers": )"
       R"({"cloud": {"state": "up", "since": 1699999940, "notices": ["1 of 2 hosts do not answer: a:22"]}}})");
-  EXPECT_THAT(Status(), StartsWith("Check first:\n"
-                                   "- The launcher on np01 keeps its previous configuration: nodepool.yaml:5:3: "
-                                   "unknown driver\n"
-                                   "  Correct the file (nodepool config-validate); it is read again by itself\n"
-                                   "- Provider cloud: 1 of 2 hosts do not answer: a:22\n"
-                                   "  Start what does not answer, or take it out of nodepool.yaml\n"
-                                   "- Label small has 1 of 3 min-ready nodes: cloud main: not enough capacity\n"
-                                   "  Raise the limit that the reason names, give nodes back, or lower "
-                                   "min-ready\n"));
+  EXPECT_THAT(Status(),
+              StartsWith("Check first:\n"
+                         "- The launcher on np01 keeps its previous configuration: nodepool.yaml:5:3: "
+                         "unknown driver\n"
+                         "  Correct the file (nodepool config-validate); it is read again by itself\n"
+                         "- Provider cloud: 1 of 2 hosts do not answer: a:22\n"
+                         "  Start what does not answer, or take it out of nodepool.yaml\n"
+                         "- Label small has 1 of 3 min-ready nodes: cloud main: not enough capacity\n"
+                         "  Raise the limit that the reason names, give nodes back, or lower "
+                         "min-ready\n"));
   EXPECT_THAT(ShownAsJson(LabelListing()), HasSubstr(R"("why":"cloud main: not enough capacity")"));
 }
 
@@ -237,9 +243,10 @@ TEST_F(StatusTest, ALabelThatCannotBeLaunched) {  // PAGE-20
   Put("/nodepool/components/pool/np010000000002",
       R"({"hostname": "np01", "state": "running", "id": "np01-PoolWorker.cloud-main-x", "name": "main", "locks_slots": true, )"
       R"("provider_name": "cloud", "supported_labels": ["small"], "label_faults": {"small": "no flavor"}})");
-  EXPECT_THAT(Status(), StartsWith("Check first:\n"
-                                   "- Label small cannot be launched: cloud main: no flavor\n"
-                                   "  Correct the label in nodepool.yaml, or make what it names in the cloud\n"));
+  EXPECT_THAT(Status(),
+              StartsWith("Check first:\n"
+                         "- Label small cannot be launched: cloud main: no flavor\n"
+                         "  Correct the label in nodepool.yaml, or make what it names in the cloud\n"));
   EXPECT_THAT(ShownAsJson(LabelListing()), HasSubstr(R"("why":"cloud main: no flavor")"));
 }
 
@@ -257,21 +264,23 @@ TEST_F(StatusTest, LimitsThatAreReachedWhileRequestsWait) {  // PAGE-20
   request.node_types = {LabelName("small")};
   request.tenant_name = "acme";
   time_.Run(others_.requests.Create("200", std::move(request), false));
-  EXPECT_THAT(Status(), StartsWith("Check first:\n"
-                                   "- Provider cloud has no capacity for requests of pool main: in use are 8 of 8 "
-                                   "instances of the provider\n"
-                                   "  Raise the quota or the pool's limits, or give nodes back\n"
-                                   "- Tenant acme has 7 of 1 instances: 1 request of it waits\n"
-                                   "  Raise its limit in tenant-resource-limits, or wait for its jobs to end\n"));
+  EXPECT_THAT(Status(),
+              StartsWith("Check first:\n"
+                         "- Provider cloud has no capacity for requests of pool main: in use are 8 of 8 "
+                         "instances of the provider\n"
+                         "  Raise the quota or the pool's limits, or give nodes back\n"
+                         "- Tenant acme has 7 of 1 instances: 1 request of it waits\n"
+                         "  Raise its limit in tenant-resource-limits, or wait for its jobs to end\n"));
 }
 
 TEST_F(StatusTest, AFailedUpload) {  // PAGE-20
   Put("/nodepool/images/deb/builds/b1/providers/cloud/images/0000000002",
       R"({"state": "failed", "state_time": 1699999000})");
-  EXPECT_THAT(Status(), StartsWith("Check first:\n"
-                                   "- Image deb: the upload to cloud failed\n"
-                                   "  The builder's log says why; nodepool image-upload-retry cloud deb tries "
-                                   "again\n"));
+  EXPECT_THAT(Status(),
+              StartsWith("Check first:\n"
+                         "- Image deb: the upload to cloud failed\n"
+                         "  The builder's log says why; nodepool image-upload-retry cloud deb tries "
+                         "again\n"));
 }
 
 TEST_F(StatusTest, Labels) {
@@ -300,12 +309,13 @@ TEST_F(StatusTest, ALabelSaysThatItsImageIsMissing) {
 TEST_F(StatusTest, ImageStatusForPeople) {
   Build("b2", "failed", 1'699'999'000);
   Remove("/nodepool/images/deb/builds/b1/providers/cloud/images/0000000001");
-  EXPECT_EQ(Shown(ImageStatusListing()),
-            "+-------+--------+---------------+-------------------+\n"
-            "| Image | Paused | Build Request | Build Request Age |\n"
-            "+-------+--------+---------------+-------------------+\n"
-            "| deb   | False  |               |                   |\n"
-            "+-------+--------+---------------+-------------------+\n");
+  EXPECT_EQ(
+      Shown(ImageStatusListing()),
+      "+-------+--------+---------------+-------------------+------------+-------------+-------------+\n"
+      "| Image | Paused | Build Request | Build Request Age | Last Build | Build Age   | Build Error |\n"
+      "+-------+--------+---------------+-------------------+------------+-------------+-------------+\n"
+      "| deb   | False  |               |                   | failed     | 00:00:16:40 |             |\n"
+      "+-------+--------+---------------+-------------------+------------+-------------+-------------+\n");
   UseTerminal(80);
   EXPECT_EQ(Shown(ImageStatusListing()),
             "+-------+--------+------------+-------------+--------------+----------------+\n"

@@ -266,7 +266,8 @@ Task<> CreateWhileStalled(Machines& machines, MachinePtr machine) {
   ScopeExit answer([&machines] { machines.subject().stall(false); });
   SteadyTime deadline = machines.subject().loop.SteadyNow() + machines.subject().stall_timeout;
   Task<> create = machines.Create(std::move(machine));
-  co_await WithDeadline(machines.subject().loop, deadline, "Create while the cloud is silent", std::move(create));
+  co_await WithDeadline(machines.subject().loop, deadline, "Create while the cloud is silent",
+                        std::move(create));
 }
 
 // A cloud that does not answer: calls in progress can be cancelled, and work again later.

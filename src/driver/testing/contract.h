@@ -59,7 +59,7 @@ struct Subject {
   // Why it cannot do so now; empty: it can. Null: it always can.
   std::function<std::string()> why_no_stall = nullptr;
   Duration stall_timeout = std::chrono::minutes(5);  // of a creation meanwhile
-  ContractObserver* observer = nullptr;  // null: no observer; must outlive the run
+  ContractObserver* observer = nullptr;              // null: no observer; must outlive the run
   // The time to remove the machines of the current check when the run is cancelled.
   Duration removal_timeout = std::chrono::minutes(1);
   // The time to remove what a failed check may have left although no machine of it has an id.

@@ -118,7 +118,8 @@ Task<> Machines::Remove(MachinePtr machine) {
 }
 
 bool Machines::any_has_id() const {
-  return std::ranges::any_of(made_, [](const MachinePtr& machine) { return !machine->recorder.external_id.is_null(); });
+  return std::ranges::any_of(
+      made_, [](const MachinePtr& machine) { return !machine->recorder.external_id.is_null(); });
 }
 
 Task<> Machines::RemoveAll() {

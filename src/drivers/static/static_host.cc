@@ -270,13 +270,14 @@ Task<StaticHost::Findings> StaticHost::CheckHost() {
 
 // Each cause is logged once until the host answers again.
 void StaticHost::NoteAnswer(std::optional<Failure> fault) {
-  bool is_changed = fault.has_value() != fault_.has_value() ||
-                    (fault && fault->verdict() != fault_->verdict());
+  bool is_changed =
+      fault.has_value() != fault_.has_value() || (fault && fault->verdict() != fault_->verdict());
   if (fault && logged_.insert(fault->message()).second)
     logger_.Warning("Static node {} of provider {} cannot be used: {}. It is asked again each minute",
                     identity_.ToString(), provider_.name, fault->message());
   if (!fault) {
-    if (fault_) logger_.Info("Static node {} of provider {} answers again", identity_.ToString(), provider_.name);
+    if (fault_)
+      logger_.Info("Static node {} of provider {} answers again", identity_.ToString(), provider_.name);
     logged_.clear();
   }
   fault_ = std::move(fault);

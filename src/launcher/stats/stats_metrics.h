@@ -78,7 +78,8 @@ inline constexpr Metric kAddressableRequests{
     "nodepool_addressable_requests", "Requests in any state all of whose labels the pool offers."};
 
 inline constexpr Metric kConfigurationRejected{
-    Kind::kGauge, "nodepool.component.{kind}.{hostname~}.configuration_rejected", "nodepool_configuration_rejected",
+    Kind::kGauge, "nodepool.component.{kind}.{hostname~}.configuration_rejected",
+    "nodepool_configuration_rejected",
     "Since when a launcher or builder keeps its previous configuration because the changed one has a fault, "
     "in "
     "epoch seconds; 0 while it uses the configuration."};

@@ -103,7 +103,8 @@ class Planner {
       remove(spec_ == nullptr ? RemovalReason::kNotWanted : RemovalReason::kNotListed);
     } else if (is_deleted) {
       if (!recent_.contains(&upload)) remove(RemovalReason::kSuperseded);
-    } else if (is_retained && upload.state != ImageState::kReady && !last_upload_failures_.contains(&upload)) {
+    } else if (is_retained && upload.state != ImageState::kReady &&
+               !last_upload_failures_.contains(&upload)) {
       remove(RemovalReason::kSuperseded);
     }
   }

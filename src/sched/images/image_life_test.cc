@@ -213,7 +213,8 @@ TEST_F(ImageLifeTest, TheLastFailureStaysUntilANewerBuildHasEnded) {
   image.builds.pop_back();
   image.builds.back().state = ImageState::kDeleting;  // by an operator, or a Python builder
   EXPECT_THAT(Plan().remove, ElementsAre(BuildId("second")));
-  EXPECT_EQ(PlanCleanup(image, nullptr, {kCloud}).mark.size(), 2u) << "nothing stays of an image without settings";
+  EXPECT_EQ(PlanCleanup(image, nullptr, {kCloud}).mark.size(), 2u)
+      << "nothing stays of an image without settings";
 }
 
 TEST_F(ImageLifeTest, AFailureWithoutAReasonDoesNotStay) {

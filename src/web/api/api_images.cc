@@ -137,7 +137,8 @@ const FieldTable<ImageEntry>& ImageFields() {
                   {"since", Number(), "when it came into this state, in seconds since the epoch"},
                   {"error", Text().OrNull(), "why it failed"}})
             .OrNull(),
-        "the newest build that is not being deleted; the record of a failed one stays until the next one has ended"},
+        "the newest build that is not being deleted; the record of a failed one stays until the next one has "
+        "ended"},
        &LastBuild},
       {{"missing_in", ListOf(Text()),
         "providers of this launcher's configuration that want the image and have no ready upload"},

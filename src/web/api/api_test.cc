@@ -218,23 +218,24 @@ TEST_F(ApiTest, Images) {
   Put("/nodepool/images/deb-12/pause", "");
   json::object image = List("images").at(0).as_object();
   image.stable_erase("newest_ready_build_age");
-  EXPECT_EQ(
-      json::serialize(image),
-      R"({"name":"deb-12","is_paused":true,"build_request":null,"build_request_age":null,)"
-      R"("builds":{"building":1,"ready":1},"newest_ready_build":"b1","next_build":null,)"
-      R"("last_build":{"id":"b2","state":"building","since":2E0,"error":null},"missing_in":[],)"
-      R"("ready_in":["cloud"]})");
+  EXPECT_EQ(json::serialize(image),
+            R"({"name":"deb-12","is_paused":true,"build_request":null,"build_request_age":null,)"
+            R"("builds":{"building":1,"ready":1},"newest_ready_build":"b1","next_build":null,)"
+            R"("last_build":{"id":"b2","state":"building","since":2E0,"error":null},"missing_in":[],)"
+            R"("ready_in":["cloud"]})");
   EXPECT_THAT(Names("images", "?provider=cloud", "name"), ElementsAre("deb-12"));
   EXPECT_THAT(Names("images", "?provider=other", "name"), IsEmpty());
   json::object build = List("builds", "?state=ready").at(0).as_object();
   build.stable_erase("state_age");
-  EXPECT_EQ(json::serialize(build),
-            R"({"id":"b1","image":"deb-12","state":"ready","builder":null,"formats":["qcow2","raw"],"error":null})");
+  EXPECT_EQ(
+      json::serialize(build),
+      R"({"id":"b1","image":"deb-12","state":"ready","builder":null,"formats":["qcow2","raw"],"error":null})");
   json::object upload = List("uploads").at(0).as_object();
   upload.stable_erase("state_age");
-  EXPECT_EQ(json::serialize(upload),
-            R"({"id":"0000000001","image":"deb-12","build":"b1","provider":"cloud","state":"ready",)"
-            R"("format":"raw","external_name":"n","external_id":"x","progress":"sending the file, 40 %","error":null})");
+  EXPECT_EQ(
+      json::serialize(upload),
+      R"({"id":"0000000001","image":"deb-12","build":"b1","provider":"cloud","state":"ready",)"
+      R"("format":"raw","external_name":"n","external_id":"x","progress":"sending the file, 40 %","error":null})");
 }
 
 TEST_F(ApiTest, AnImageThatIsNotBuiltSaysWhy) {
@@ -271,8 +272,8 @@ TEST_F(ApiTest, TheEndOfABuildsLog) {
   EXPECT_EQ(Ask("/api/v1/images/deb/builds/b3/log").status, 404);
   // Nothing but names of records leads to a file, and no link does.
   for (const char* path : {"/api/v1/images/../builds/secret/log", "/api/v1/images/..%2Fsecret/builds/b1/log",
-                           "/api/v1/images/deb/builds/..%2F..%2Fsecret/log", "/api/v1/images/%2E%2E/builds/b1/log",
-                           "/api/v1/images/deb/builds/b1%00/log"}) {
+                           "/api/v1/images/deb/builds/..%2F..%2Fsecret/log",
+                           "/api/v1/images/%2E%2E/builds/b1/log", "/api/v1/images/deb/builds/b1%00/log"}) {
     EXPECT_EQ(Ask(path).status, 404) << path;
   }
   std::filesystem::create_symlink(folder + "/secret.log", folder + "/logs/deb-b2.log");

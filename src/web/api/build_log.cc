@@ -19,7 +19,8 @@ Task<Response> AnswerLog(const launcher::Launcher& launcher, Request request) {
   store::BuildKey key{ImageName(places.at(0)), BuildId(places.at(1))};
   auto build = records.images.builds().find(key);
   if (build == records.images.builds().end()) {
-    std::string why = fmt::format("There is no build {} of image {}.", Excerpt(key.build.value), Excerpt(key.image.value));
+    std::string why =
+        fmt::format("There is no build {} of image {}.", Excerpt(key.build.value), Excerpt(key.image.value));
     co_return ErrorResponse(request, 404, std::move(why));
   }
   std::string host = build->second.record.builder.value_or("the builder's host");
@@ -28,7 +29,8 @@ Task<Response> AnswerLog(const launcher::Launcher& launcher, Request request) {
   Task<std::string> read = OnBlockingPool(launcher.blocking_pool(), std::move(work));
   Outcome<std::string> log = co_await Attempt(std::move(read));
   if (!log) {
-    std::string why = fmt::format("The log of build {} is on {}, in {}, and cannot be read here.", key, host, path);
+    std::string why =
+        fmt::format("The log of build {} is on {}, in {}, and cannot be read here.", key, host, path);
     co_return ErrorResponse(request, 404, std::move(why));
   }
   Response response;
@@ -44,10 +46,11 @@ ParameterDoc LogPlace(std::string name, std::string text) {
 }  // namespace
 
 Endpoint BuildLogEndpoint(const launcher::Launcher& launcher) {
-  EndpointDoc doc{"The end of a build's log, at most 64 KiB, where this web server can read the builder's files.",
-                  {LogPlace("image", "name of the image"), LogPlace("build", "id of the build")},
-                  {{"text/plain", Text()}},
-                  {404, 503}};
+  EndpointDoc doc{
+      "The end of a build's log, at most 64 KiB, where this web server can read the builder's files.",
+      {LogPlace("image", "name of the image"), LogPlace("build", "id of the build")},
+      {{"text/plain", Text()}},
+      {404, 503}};
   auto answer = [&launcher](Request request) { return AnswerLog(launcher, std::move(request)); };
   return {"GET", kPattern, answer, std::move(doc)};
 }

@@ -145,7 +145,8 @@ TEST_F(LiveTest, WhyARequestWaitsIsSentAgainWhenItChanges) {  // PAGE-3
 TEST_F(LiveTest, ProblemsComeAndGo) {  // PAGE-20
   std::string& text = Listen("problems");
   Taken(text);
-  running_->launcher->ConfigurationRejected(RejectedConfiguration{time_.loop().Now(), "nodepool.yaml:2:1: no"});
+  running_->launcher->ConfigurationRejected(
+      RejectedConfiguration{time_.loop().Now(), "nodepool.yaml:2:1: no"});
   EXPECT_THAT(Taken(text, std::chrono::seconds(4)),
               AllOf(HasSubstr("event: problems\ndata: {\"id\":\"configuration-rejected/launcher/np01\""),
                     HasSubstr("nodepool.yaml:2:1: no"), HasSubstr("config-validate")));
