@@ -12,7 +12,8 @@ set(package_dir lib/cmake/NodepoolDriver)
 
 install(TARGETS nodepool-driver-test RUNTIME COMPONENT development)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/nodepool-driver-new TYPE BIN COMPONENT development)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/driver-template DESTINATION share/nodepool COMPONENT development)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/driver-template ${PROJECT_SOURCE_DIR}/examples/http-driver-template
+  USE_SOURCE_PERMISSIONS DESTINATION share/nodepool COMPONENT development)
 # The guide and the example lie with the other pages (cmake/Install.cmake), to which they link.
 install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/doc/nodepool-dev\")
 file(MAKE_DIRECTORY \"\${folder}\")

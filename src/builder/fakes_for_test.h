@@ -123,7 +123,7 @@ class FakeRunner : public process::Runner {
     }
     exit.code = exit.is_timed_out ? -9 : next_code();
     if (exit.code == 0) AddFiles(command.argv);
-    if (!command.log_path.empty()) files_.logs[command.log_path] += printed;
+    if (command.log_path) files_.logs[*command.log_path] += printed;
     co_return exit;
   }
 

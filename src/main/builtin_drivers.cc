@@ -26,6 +26,15 @@ void AddBuiltinDrivers(driver::Registry& registry) {
   registry.Add(std::make_unique<drivers::StaticDriver>());
 }
 
+std::set<std::string> DriverNames() {
+  driver::Registry drivers;
+  AddBuiltinDrivers(drivers);
+  std::vector<std::string> own = drivers.Names();
+  std::set<std::string> names(own.begin(), own.end());
+  for (std::string_view name : drivers::KnownDriverNames()) names.emplace(name);
+  return names;
+}
+
 config::DriverSchemas KnownDriverSchemas() { return drivers::KnownDriverSchema; }
 
 }  // namespace nodepool

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
@@ -14,6 +15,7 @@
 #include "driver/loading/load_config.h"
 #include "driver/records_environment.h"
 #include "driver/testing/contract.h"
+#include "driver/testing/stalling_proxy.h"
 #include "main/builtin_drivers.h"
 #include "main/contract_printer.h"
 #include "main/run_until_signal.h"
@@ -47,7 +49,22 @@ std::shared_ptr<const driver::LabelConfig> FindLabel(const driver::ProviderConfi
   throw Error(Verdict::kInvalid, fmt::format("provider {} offers no label {}{}", config.name, name, offered));
 }
 
-Task<> Close(driver::cloud::Adapter& adapter, zk::Client& client) {
+constexpr Duration kSilence =
+    std::chrono::seconds(20);  // long enough to see that a creation ends when told to
+constexpr const char* kProxies[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
+
+bool HasProxy() {
+  return std::ranges::any_of(kProxies, [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+// Lets the driver's HTTP client reach its cloud through the proxy.
+void UseProxy(const contract::StallingProxy& proxy) {
+  for (const char* name : {"http_proxy", "https_proxy"}) ::setenv(name, proxy.url().c_str(), 1);
+  for (const char* name : {"no_proxy", "NO_PROXY"}) ::unsetenv(name);
+}
+
+Task<> Close(driver::cloud::Adapter& adapter, zk::Client& client, contract::StallingProxy& proxy) {
+  co_await proxy.Stop();
   co_await adapter.Stop();
   co_await client.Close();
 }
@@ -74,6 +91,9 @@ int CheckDriver(const DriverCheck& check) {
   Loop loop;
   SystemRandom random;
   BlockingPool blocking_pool;
+  bool has_proxy = HasProxy();
+  contract::StallingProxy proxy(loop);
+  if (!has_proxy) UseProxy(proxy);
   zk::WireClient client(loop, random,
                         daemon::ConnectionOptions(daemon::EffectiveZooKeeper((*loaded)->common.zookeeper)));
   store::Store store(loop, client, random);
@@ -86,13 +106,19 @@ int CheckDriver(const DriverCheck& check) {
   auto label = FindLabel(*config->second, check.label, pool);
   contract::Subject subject{loop, *adapter, config->first, pool, label};
   subject.most_cancellations = check.most_cancellations;
+  subject.stall = [&proxy](bool is_stalled) { proxy.Stall(is_stalled); };
+  subject.stall_timeout = kSilence;
+  subject.why_no_stall = [&proxy, has_proxy]() -> std::string {
+    if (has_proxy) return "the environment names a proxy, so the test's own cannot stop the cloud's answers";
+    return proxy.connections() > 0 ? "" : "the driver does not reach its cloud by Nodepool's HTTP client";
+  };
   ContractPrinter printer(std::cout);
   subject.observer = &printer;
   bool is_interrupted = RunToEnd(loop, RunUntilSignal(std::move(subject)));
   // Calls of the driver that block may go on for any time; they are not waited for.
   if (is_interrupted) std::_Exit(kInterrupted);
   bool has_passed = printer.Summarize();
-  RunToEnd(loop, Close(*adapter, client));
+  RunToEnd(loop, Close(*adapter, client, proxy));
   return has_passed ? 0 : 1;
 }
 

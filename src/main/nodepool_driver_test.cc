@@ -4,7 +4,17 @@
 
 #include "base/checked_output.h"
 #include "base/log/logging.h"
+#include "main/builtin_drivers.h"
 #include "main/check_driver.h"
+
+namespace {
+
+void ListDrivers() {
+  for (const std::string& name : nodepool::DriverNames()) std::cout << name << "\n";
+  throw CLI::Success();
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
@@ -21,6 +31,8 @@ int main(int argc, char** argv) {
                  "how often a creation and a deletion are cancelled half way; 0: at every await")
       ->capture_default_str();
   app.add_flag("-d", check.is_debug, "log at DEBUG level");
+  app.add_flag_callback("--list-drivers", &ListDrivers,
+                        "print the names of Nodepool's drivers, and nothing else");
   CLI11_PARSE(app, argc, argv);
   nodepool::log::ToStderr();
   if (check.is_debug) nodepool::log::SetLevel("nodepool", nodepool::log::Level::kDebug);

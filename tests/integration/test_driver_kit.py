@@ -4,12 +4,14 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import time
 
 import pytest
 
 from nodepool_helpers import BIN, ROOT, run
-from services import Process, files_of_processes, wait_for
+from services import Process, files_of_processes, free_port, wait_for
 
 TOOLS = ["bwrap", "ssh-keygen", "ssh", "setsid", "cmake"]
 
@@ -118,6 +120,11 @@ def test_the_example_keeps_the_contract(site, prefix, key, tmp_path):
     assert not processes_of(tmp_path / "bubbles")
 
 
+def can_connect(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def lines_of(output: str, word: str) -> list[str]:
     return [line[9:] for line in output.splitlines() if line[:9].strip() == word]
 
@@ -152,6 +159,9 @@ def test_a_new_driver_passes_the_contract_unchanged(installed, made, tmp_path):
 @pytest.mark.parametrize("words, complaint", [
     (["Candle"], "use lower-case letters"),
     (["static"], "has a driver static already"),
+    (["aws"], "has a driver aws already"),
+    (["--http", "openshiftpods"], "has a driver openshiftpods already"),
+    (["libvirt"], "has a driver libvirt already"),
     (["test"], "CMake has a target test"),
     (["candle", "/etc"], "/etc exists already"),
     ([], "Usage: nodepool-driver-new NAME"),
@@ -160,6 +170,63 @@ def test_what_cannot_be_made_is_refused(installed, tmp_path, words, complaint):
     done = subprocess.run([installed / "bin/nodepool-driver-new", *words], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and complaint in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def of_http(installed, tmp_path_factory):
+    """What the guide's commands for a cloud with an HTTP API make, built."""
+    page = (ROOT / "docs/driver-guide/README.md").read_text()
+    commands = re.search(r"^## A cloud with an HTTP API\n.*?\n\n((?:    .*\n)+)", page, re.M | re.S)[1]
+    make, enter, compile_it, serve, check = [line.strip() for line in commands.splitlines()]
+    assert compile_it == "cmake -B build && cmake --build build" and serve == "./cloud.py &"
+    folder = tmp_path_factory.mktemp("http")
+    run(*make.split(), cwd=folder, env={**os.environ, "PATH": f"{installed / 'bin'}:{os.environ['PATH']}"})
+    made = folder / enter.split()[1]
+    build(made, installed)
+    return made, check.split()
+
+
+@pytest.fixture
+def cloud(of_http, tmp_path):
+    """The simulated cloud, at a port of its own, and the configuration for it."""
+    made, _ = of_http
+    port = free_port()
+    process = Process([made / "cloud.py", port], tmp_path / "cloud.log")
+    wait_for(lambda: can_connect(port), "the cloud listens")
+    config = made / "nodepool.yaml"
+    text = config.read_text()
+    config.write_text(text.replace(":8099", f":{port}"))
+    yield process
+    config.write_text(text)
+    process.kill()
+
+
+def check_http(installed, of_http, **more):
+    made, words = of_http
+    env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    return subprocess.run([installed / "bin" / words[0], *words[1:]], cwd=made, env={**env, **more}, capture_output=True,
+                          text=True, timeout=300)
+
+
+def test_a_new_driver_for_http_passes_the_contract_unchanged(installed, of_http, cloud):
+    done = check_http(installed, of_http)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "passed   a cloud that does not answer" in done.stdout
+    assert not lines_of(done.stdout, "skipped") and not lines_of(done.stdout, "left")
+
+
+def test_a_failure_is_printed_before_its_cleaning(installed, of_http):
+    # Nothing listens at the port.
+    made, words = of_http
+    start = time.monotonic()
+    checks = subprocess.Popen([installed / "bin" / words[0], *words[1:]], cwd=made, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+    failed = next(line for line in checks.stdout if line.startswith("FAILED"))
+    seconds = float(re.search(r"\(([\d.]+) s\)$", failed)[1])
+    assert "Couldn't connect" in failed or "refused" in failed
+    assert seconds < 15
+    checks.communicate(timeout=100)
+    assert checks.returncode == 1 and time.monotonic() - start < seconds + 60
 
 
 def test_a_failed_first_creation_ends_the_checks_and_quotes_the_console(site, prefix, key, tmp_path):

@@ -24,7 +24,7 @@ COLUMNS = {
                              "Comment, User Data, Driver Data",
     "dib-image-list": "ID, Image, Builder, Formats, State, Age",
     "image-list": "Build ID, Upload ID, Provider, Image, Provider Image Name, Provider Image ID, State, Age",
-    "image-status": "Image, Paused, Build Request, Build Request Age",
+    "image-status": "Image, Paused, Build Request, Build Request Age, Last Build, Build Age, Build Error",
     "request-list": "Request ID, Priority, State, Requestor, Node Types, Nodes, Declined By, Event ID",
     "alien-image-list": "Provider, Name, Image ID",
     "alien-list": "Provider, Hostname, Server ID, IP",

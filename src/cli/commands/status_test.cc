@@ -316,12 +316,13 @@ TEST_F(StatusTest, ALabelSaysThatItsImageIsMissing) {
 TEST_F(StatusTest, ImageStatusForPeople) {
   Build("b2", "failed", 1'699'999'000);
   Remove("/nodepool/images/deb/builds/b1/providers/cloud/images/0000000001");
-  EXPECT_EQ(Shown(ImageStatusListing()),
-            "+-------+--------+---------------+-------------------+\n"
-            "| Image | Paused | Build Request | Build Request Age |\n"
-            "+-------+--------+---------------+-------------------+\n"
-            "| deb   | False  |               |                   |\n"
-            "+-------+--------+---------------+-------------------+\n");
+  EXPECT_EQ(
+      Shown(ImageStatusListing()),
+      "+-------+--------+---------------+-------------------+------------+-------------+-------------+\n"
+      "| Image | Paused | Build Request | Build Request Age | Last Build | Build Age   | Build Error |\n"
+      "+-------+--------+---------------+-------------------+------------+-------------+-------------+\n"
+      "| deb   | False  |               |                   | failed     | 00:00:16:40 |             |\n"
+      "+-------+--------+---------------+-------------------+------------+-------------+-------------+\n");
   UseTerminal(80);
   EXPECT_EQ(Shown(ImageStatusListing()),
             "+-------+--------+------------+-------------+--------------+----------------+\n"

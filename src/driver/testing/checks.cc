@@ -8,6 +8,7 @@
 #include <set>
 
 #include "async/cleanup.h"
+#include "async/deadline.h"
 #include "async/task_group.h"
 #include "base/scope_exit.h"
 #include "driver/cloud/check_instance.h"
@@ -263,12 +264,17 @@ Task<std::string> CancelledDeletions(Machines& machines) {
 Task<> CreateWhileStalled(Machines& machines, MachinePtr machine) {
   machines.subject().stall(true);
   ScopeExit answer([&machines] { machines.subject().stall(false); });
-  co_await machines.Create(std::move(machine));
+  SteadyTime deadline = machines.subject().loop.SteadyNow() + machines.subject().stall_timeout;
+  Task<> create = machines.Create(std::move(machine));
+  co_await WithDeadline(machines.subject().loop, deadline, "Create while the cloud is silent",
+                        std::move(create));
 }
 
 // A cloud that does not answer: calls in progress can be cancelled, and work again later.
 Task<std::string> SilentCloud(Machines& machines) {
-  if (!machines.subject().stall) co_return "the cloud cannot be made to stall";
+  const Subject& subject = machines.subject();
+  if (!subject.stall) co_return "the cloud cannot be made to stall";
+  if (std::string why = subject.why_no_stall ? subject.why_no_stall() : ""; !why.empty()) co_return why;
   MachinePtr machine = machines.New();
   Outcome<> created = co_await Attempt(CreateWhileStalled(machines, machine));
   co_await machines.Remove(machine);

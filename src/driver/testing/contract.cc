@@ -21,6 +21,7 @@ class Contract {
       : loop_(subject.loop),
         observer_(subject.observer ? *subject.observer : nobody_),
         removal_timeout_(subject.removal_timeout),
+        search_timeout_(subject.search_timeout),
         machines_(std::move(subject)) {}
 
   Task<std::vector<CheckResult>> Run() {
@@ -53,13 +54,20 @@ class Contract {
     result.detail = done ? *done : done.error().message();
     if (!done) {
       result.status = Status::kFailed;
-      co_await machines_.RemoveAll();
     } else if (!result.detail.empty()) {
       result.status = Status::kSkipped;
     }
     result.duration = loop_.SteadyNow() - begun;
     End(std::move(result));
+    if (!done) co_await RemoveAfterFailure();
     ReportLeft();
+  }
+
+  // Where nothing has an id, there is probably nothing, and the lists fail as the creation did.
+  Task<> RemoveAfterFailure() {
+    if (machines_.any_has_id()) co_return co_await machines_.RemoveAll();
+    SteadyTime deadline = loop_.SteadyNow() + search_timeout_;
+    co_await EndsBy(loop_, deadline, "searching for machines of the check", machines_.RemoveAll());
   }
 
   // Called when the run is cancelled during a check.
@@ -109,6 +117,7 @@ class Contract {
   ContractObserver nobody_;
   ContractObserver& observer_;
   Duration removal_timeout_;
+  Duration search_timeout_;
   Machines machines_;
   std::vector<CheckResult> results_;
   std::string current_;

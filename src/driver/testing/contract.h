@@ -56,9 +56,14 @@ struct Subject {
   bool lists_machines = true;
   // Makes the cloud stop answering (true), and answer again (false). Null: not possible.
   std::function<void(bool)> stall = nullptr;
-  ContractObserver* observer = nullptr;  // null: no observer; must outlive the run
+  // Why it cannot do so now; empty: it can. Null: it always can.
+  std::function<std::string()> why_no_stall = nullptr;
+  Duration stall_timeout = std::chrono::minutes(5);  // of a creation meanwhile
+  ContractObserver* observer = nullptr;              // null: no observer; must outlive the run
   // The time to remove the machines of the current check when the run is cancelled.
   Duration removal_timeout = std::chrono::minutes(1);
+  // The time to remove what a failed check may have left although no machine of it has an id.
+  Duration search_timeout = std::chrono::seconds(30);
 };
 
 // Runs every check and returns the results in their order. The other checks run after a check has failed,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 #include "driver/cloud/check_instance.h"
 #include "driver/cloud/metadata.h"
@@ -113,6 +115,11 @@ Task<> Machines::Remove(MachinePtr machine) {
     }
   }
   machine->is_removed = true;
+}
+
+bool Machines::any_has_id() const {
+  return std::ranges::any_of(
+      made_, [](const MachinePtr& machine) { return !machine->recorder.external_id.is_null(); });
 }
 
 Task<> Machines::RemoveAll() {

@@ -31,6 +31,8 @@ class Machines {
   const Subject& subject() const { return subject_; }
   bool has_created() const { return has_created_; }  // at least one creation succeeded
 
+  bool any_has_id() const;  // of the current check's
+
   // A machine of the current check, before its creation.
   MachinePtr New();
 
