@@ -10,7 +10,8 @@ std::string WebAddress(const config::WebAppSettings& web, const WebServer& serve
                        const std::string& hostname, const std::string& own) {
   bool listens_everywhere =
       web.listen_address == "0.0.0.0" || web.listen_address == "::" || web.listen_address.empty();
-  const std::string& host = listens_everywhere || hostname != own ? hostname : web.listen_address;
+  bool needs_name = server.has_tls || listens_everywhere || hostname != own;
+  const std::string& host = needs_name ? hostname : web.listen_address;
   bool is_ipv6 = host.find(':') != std::string::npos;
   return fmt::format(fmt::runtime(is_ipv6 ? "{}://[{}]:{}/" : "{}://{}:{}/"),
                      server.has_tls ? "https" : "http", host, server.port);
