@@ -8,7 +8,8 @@ std::string WebAddress(const config::WebAppSettings& web, const std::string& hos
                        const std::string& own) {
   bool listens_everywhere =
       web.listen_address == "0.0.0.0" || web.listen_address == "::" || web.listen_address.empty();
-  const std::string& host = listens_everywhere || hostname != own ? hostname : web.listen_address;
+  bool needs_name = web.tls || listens_everywhere || hostname != own;
+  const std::string& host = needs_name ? hostname : web.listen_address;
   bool is_ipv6 = host.find(':') != std::string::npos;
   return fmt::format(fmt::runtime(is_ipv6 ? "{}://[{}]:{}/" : "{}://{}:{}/"), web.tls ? "https" : "http",
                      host, web.port);

@@ -14,8 +14,9 @@ TEST(WebAddressTest, IsTheHostsNameOrTheOneAddressOfThisHost) {
   EXPECT_EQ(WebAddress(web, "np02", "np02"), "http://127.0.0.1:80/");
   EXPECT_EQ(WebAddress(web, "np01", "np02"), "http://np01:80/") << "127.0.0.1 is another host there";
   web.listen_address = "::1";
+  EXPECT_EQ(WebAddress(web, "np02", "np02"), "http://[::1]:80/");
   web.tls.emplace();
-  EXPECT_EQ(WebAddress(web, "np02", "np02"), "https://[::1]:80/");
+  EXPECT_EQ(WebAddress(web, "np02", "np02"), "https://np02:80/") << "as the certificate says";
   web.listen_address = "::";
   EXPECT_EQ(WebAddress(web, "2001:db8::1", "np02"), "https://[2001:db8::1]:80/");
 }
