@@ -174,7 +174,7 @@ def test_samples(site, web):
     sample, = wait_for(sampled, "a sample with the request", 30)
     assert sample["nodes"]["ready"] == 1 and sample["requests_waiting"] == 0
     assert 0 < sample["waits"]["p50"] <= sample["waits"]["p99"] < 30
-    assert sample["launches"] == {"fake-cloud": {"ready": 1, "failed": 0}}
+    assert sample["launches"] == {"fake-cloud": {"ready": 1, "failed": 0, "errors": 0}}
     assert get(web, "/api/v1/samples?since=x")[0] == 400
 
 

@@ -141,7 +141,7 @@ def test_answers_of_all_kinds_are_as_described(site, leases):
     for body, status in [({"node": 7}, 400), ({"node": "0000009999"}, 409), ({"node": node, "reason": "r"}, 200)]:
         assert ci.ask("POST", f"{one}/hold", body).status == status
     for method, path in [("POST", REQUESTS), ("GET", one), ("POST", f"{one}/renew"), ("POST", f"{one}/hold"), ("DELETE", one),
-                         ("GET", "/api/v1/leases")]:
+                         ("GET", "/api/v1/leases"), ("GET", "/api/v1/token")]:
         assert nobody.ask(method, path, {} if method == "POST" else None).status == 401
         assert nobody.ask(method, path, {} if method == "POST" else None, Origin="http://evil.example").status in (401, 403)
     wrong = client("ci.0123456789")
@@ -152,7 +152,7 @@ def test_answers_of_all_kinds_are_as_described(site, leases):
     wait_for(lambda: ci.show(failed).json["state"] == "failed", "it fails")
     assert ci.renew(failed).status == 409
     for path, methods in description["paths"].items():
-        if "get" in methods and "{" not in path and path not in ("/api/v1/events", "/api/v1/leases"):
+        if "get" in methods and "{" not in path and path not in ("/api/v1/events", "/api/v1/leases", "/api/v1/token"):
             assert nobody.ask("GET", path).status in (200, 406), "406: there is only text"
     assert nobody.ask("GET", "/api/v1/nodes?limit=many").status == 400
     seen = ci.seen | reader.seen | nobody.seen | wrong.seen
