@@ -15,7 +15,8 @@ METHODS = {"get", "post", "delete"}
 
 @pytest.fixture
 def leases(site):
-    leases = LeaseSite(site, providers=[fake_provider(**{"max-servers": 10})])
+    leases = LeaseSite(site, labels=[{"name": "small"}, {"name": "never"}], providers=[
+        fake_provider(), fake_provider("closed", labels=("never",), **{"max-servers": 0})])
     leases.token("ci", "--scope", "request", "--max-nodes", "2")
     leases.token("reader", "--scope", "read")
     leases.start()
@@ -148,7 +149,7 @@ def test_answers_of_all_kinds_are_as_described(site, leases):
     assert [wrong.ask("GET", one).status, wrong.ask("GET", one).status] == [401, 429]
     assert ci.end(lease).status == 204 and ci.end(keyed.json["id"]).status == 204
     wait_for(lambda: ci.show(keyed.json["id"]).status == 404, "its node no longer counts")
-    failed = ci.make({"small": 11})
+    failed = ci.make(["never"])
     wait_for(lambda: ci.show(failed).json["state"] == "failed", "it fails")
     assert ci.renew(failed).status == 409
     for path, methods in description["paths"].items():

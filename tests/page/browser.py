@@ -76,8 +76,7 @@ class Browser:
         """What the browser complains about since the last call, without lost connections."""
         return [entry["message"] for entry in self.driver.get_log("browser")
                 if entry["level"] == "SEVERE" and "net::ERR_" not in entry["message"]
-                and "the server responded with a status of 503" not in entry["message"]
-                and "/api/v1/problems" not in entry["message"]]
+                and "the server responded with a status of 503" not in entry["message"]]
 
     def accessibility_faults(self) -> list[str]:
         """Serious and critical findings of axe-core."""
