@@ -32,7 +32,6 @@ function withTimes(entry, made) {
 
 async function get(path) {
   const answer = await fetch(`api/v1/${path}`);
-  // A launcher of an older release lacks what is new.
   if (!answer.ok) throw new Error(await answer.text());
   return {body: await answer.json(), made: Date.parse(answer.headers.get('Last-Modified')) / 1000};
 }
