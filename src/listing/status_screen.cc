@@ -12,6 +12,7 @@
 #include "listing/image_health.h"
 #include "listing/pool_listing.h"
 #include "listing/provider_listing.h"
+#include "listing/text_columns.h"
 #include "listing/wrap.h"
 
 namespace nodepool::listing {
