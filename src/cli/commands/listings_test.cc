@@ -315,7 +315,8 @@ TEST_F(ListTest, WhatDoesNotFitInDetailIsShownInBlocks) {
   context_.terminal_width = [] { return 80; };
   std::string shown = Shown(nodes, detailed);
   EXPECT_THAT(shown, StartsWith("ID:        0000000000\nProvider:  cloud\nLabel:     small\n"));
-  EXPECT_THAT(shown, HasSubstr("\nPool:      main\nUsername:  zuul\nPort:      22\n\nID:        0000000001\n"));
+  EXPECT_THAT(shown,
+              HasSubstr("\nPool:      main\nUsername:  zuul\nPort:      22\n\nID:        0000000001\n"));
   detailed.is_wide = true;
   EXPECT_THAT(Shown(nodes, detailed), HasSubstr("| 0000000001 | cloud "));
 }
