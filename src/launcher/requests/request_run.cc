@@ -124,7 +124,7 @@ Task<bool> RequestRun::Step() {
   if (decision.kind != sched::Decision::Kind::kAccept || !FollowProvider()) co_return false;
   Plan();
   if (IsHopelessMinReady()) {
-    co_await Decline(ReasonOf(pool_.key(), plan_).text);
+    co_await Decline(ReasonOf(pool_.ViewFor(order_), plan_).text);
     co_return true;
   }
   bool lacks_free_nodes = !plan_.wait.empty() && !pool_.launches_nodes();

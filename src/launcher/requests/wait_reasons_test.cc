@@ -14,7 +14,7 @@ using sched::Decision;
 using sched::Reason;
 using sched::Shortfall;
 
-const PoolKey kPool{ProviderName("cloud"), PoolName("main")};
+const PoolKey kCloudMain{ProviderName("cloud"), PoolName("main")};
 
 Decision Defer(Reason reason, std::string detail = "") {
   return {Decision::Kind::kDefer, reason, std::move(detail)};
@@ -26,12 +26,12 @@ Decision AtLimit(Reason reason, Shortfall::Limit of, double used, double limit, 
   return {Decision::Kind::kDefer, reason, "t1", false, Shortfall{of, resource, used, limit, needed}};
 }
 
-std::string SentenceFor(const Decision& decision) { return Sentence(ReasonOf(kPool, decision)).text; }
+std::string SentenceFor(const Decision& decision) { return Sentence(ReasonOf(kCloudMain, decision)).text; }
 
 // WHY-2
 TEST(WaitReasonsTest, OfTheTenantsLimit) {
   using enum Shortfall::Limit;
-  WaitReason reason = ReasonOf(kPool, AtLimit(Reason::kTenantLimit, kTenant, 8, 8));
+  WaitReason reason = ReasonOf(kCloudMain, AtLimit(Reason::kTenantLimit, kTenant, 8, 8));
   EXPECT_EQ(reason.code, "tenant-limit");
   EXPECT_EQ(Sentence(reason).text,
             "tenant t1 has 8 of max-servers 8; raise it in tenant-resource-limits, or wait for its nodes");
@@ -69,7 +69,7 @@ TEST(WaitReasonsTest, OfWhatHasNoFigures) {
 
 TEST(WaitReasonsTest, OfAPlanThatWaits) {
   sched::PoolView pool;
-  pool.key = kPool;
+  pool.key = kCloudMain;
   pool.labels[LabelName("small")].need = {{"instances", 1}, {"cores", 4}, {"ram", 0.5}};
   pool.pool.limit = {{"instances", 5}};
   pool.pool.used = {{"instances", 5}};
@@ -92,7 +92,7 @@ TEST(WaitReasonsTest, OfAPlanThatWaits) {
 
 TEST(WaitReasonsTest, OfAPlanThatWaitsForItsTurn) {
   sched::PoolView pool;
-  pool.key = kPool;
+  pool.key = kCloudMain;
   pool.launches_in_progress = pool.max_concurrency = 2;
   sched::FillPlan plan;
   plan.wait = {LabelName("small")};
@@ -117,7 +117,7 @@ class WaitLogTest : public ::testing::Test {
     shape_ = sched::ShapeOf(requests_.front());
   }
   void Report(Decision decision) {
-    wait_log_.Report({{shape_, {{kPool, std::move(decision)}}}}, queues_, now_);
+    wait_log_.Report({{shape_, {{kCloudMain, std::move(decision)}}}}, queues_, now_);
   }
 
   std::list<NodeRequest> requests_;
@@ -143,7 +143,7 @@ TEST_F(WaitLogTest, OnlyTheDecidingReasonIsLogged) {
   PoolKey other{ProviderName("other"), PoolName("main")};
   wait_log_.Report({{shape_,
                      {{other, Defer(Reason::kOthersCanServe, "cloud main")},
-                      {kPool, Defer(Reason::kProviderUnusable, "the cloud is away")}}}},
+                      {kCloudMain, Defer(Reason::kProviderUnusable, "the cloud is away")}}}},
                    queues_, now_);
   EXPECT_THAT(log_.records().at(0).text,
               ::testing::EndsWith("waits: provider cloud cannot be used: the cloud is away"));
@@ -186,7 +186,7 @@ TEST_F(WaitLogTest, ThousandsOfShapesAreCounted) {
     request.state = RequestState::kRequested;
     request.tenant_name = fmt::format("t{}", i);
     queues_.Put(RequestId(fmt::format("200-{:010}", i)), request);
-    waiting[sched::ShapeOf(request)] = {{kPool, Defer(Reason::kTenantLimit)}};
+    waiting[sched::ShapeOf(request)] = {{kCloudMain, Defer(Reason::kTenantLimit)}};
   }
   for (int i = 0; i < 20; ++i) {
     wait_log_.Report(waiting, queues_, now_);
