@@ -66,9 +66,10 @@ JsonType ReasonType() {
 
 json::value ReasonValue(const std::optional<sched::RequestReason>& reason) {
   if (!reason) return nullptr;
+  auto name = [](const std::string& of) { return of.empty() ? json::value() : json::value(of); };
   return json::object{{"code", reason->code},
-                      {"provider", TextOrNull(reason->pool.provider.value)},
-                      {"pool", TextOrNull(reason->pool.pool.value)},
+                      {"provider", name(reason->pool.provider.value)},
+                      {"pool", name(reason->pool.pool.value)},
                       {"text", reason->text},
                       {"launcher", reason->launcher}};
 }
