@@ -51,7 +51,7 @@ TEST_F(BuilderTest, AFailedUploadSaysWhyAndNothingElse) {
   EXPECT_EQ(record.external_id, std::nullopt);
   EXPECT_EQ(record.external_name, std::nullopt);
   EXPECT_EQ(record.username, std::nullopt);
-  EXPECT_THAT(record.error.value_or(""), ::testing::HasSubstr("upload"));
+  EXPECT_THAT(record.error.value_or(""), ::testing::HasSubstr("the simulated cloud failed to take image"));
   time_.Advance(30min);
   EXPECT_TRUE(Uploads(ImageState::kFailed).empty()) << "a newer one has ended";
 }

@@ -42,6 +42,7 @@ class WaitLineTest : public ::testing::Test {
   testing::VirtualTime time_;
   SeededRandom random_{1};
   std::ostringstream out_;
+  std::ostringstream terminal_;
   Console console_{time_.loop(), random_, out_};
   WaitingClaim claim_;
   log::Capture log_;
@@ -66,12 +67,11 @@ TEST_F(WaitLineTest, WithoutATerminalTheReasonIsLoggedWhenItChanges) {
 }
 
 TEST_F(WaitLineTest, ATerminalHasALineInstead) {
-  std::ostringstream terminal;
-  console_.progress = &terminal;
+  console_.progress = &terminal_;
   tasks_.Spawn("obtain", ObtainShowingWhy(console_, claim_));
   claim_.why = "cloud main uses 2 of 2 instances";
   time_.Advance(seconds(10));
-  EXPECT_NE(terminal.str().find("waiting; cloud main uses 2 of 2 instances"), std::string::npos);
+  EXPECT_NE(terminal_.str().find("waiting; cloud main uses 2 of 2 instances"), std::string::npos);
   EXPECT_EQ(log_.records().size(), 0u);
 }
 

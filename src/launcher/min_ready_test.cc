@@ -121,7 +121,7 @@ TEST_F(MinReadyTest, AShortageIsAnnouncedUntilItIsOver) {  // PAGE-20
   ASSERT_TRUE(Await([&] { return !shortages().empty(); }));
   WallTime since = shortages().at(LabelName("small")).since;
   EXPECT_THAT(shortages().at(LabelName("small")).why,
-              ::testing::HasSubstr("cloud main: not enough capacity"));
+              ::testing::HasSubstr("cloud main: uses 1 of 1 instances"));
   time_.Advance(minutes(5));
   ASSERT_EQ(shortages().size(), 1u);
   EXPECT_EQ(shortages().at(LabelName("small")).since, since) << "the same one, whatever was tried";

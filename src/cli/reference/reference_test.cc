@@ -57,9 +57,9 @@ TEST_F(ReferenceTest, ManualPages) {
   EXPECT_THAT(page, HasSubstr(".SH SIGNALS\n"));
   EXPECT_EQ(ManSection(Program("nodepool-launcher")), 8);
   std::string tool = ManPage(Program("nodepool"));
-  EXPECT_THAT(tool, HasSubstr("\n.SS image\\-delete\n\\fBnodepool image\\-delete\\fR [options] [id]\n"));
-  EXPECT_THAT(tool, HasSubstr("\\fBnodepool hold\\fR [options] [node...]\n"));
-  EXPECT_THAT(tool, HasSubstr("\\fBnodepool alien\\-list\\fR [options] [provider]\n"));
+  EXPECT_THAT(tool, HasSubstr("\n.SS image\\-delete\n\\fBnodepool image\\-delete\\fR [options] [ID]\n"));
+  EXPECT_THAT(tool, HasSubstr("\\fBnodepool hold\\fR [options] [NODE...]\n"));
+  EXPECT_THAT(tool, HasSubstr("\\fBnodepool alien\\-list\\fR [options] [PROVIDER]\n"));
   EXPECT_THAT(tool, HasSubstr("One of to\\-ensemble, to\\-embedded, to\\-chroot.\n"));
   EXPECT_THAT(tool, HasSubstr("\n.TP\n\\fB\\-\\-watch\\fR [\\fISECONDS\\fR]\n"));
   EXPECT_EQ(ManSection(Program("nodepool")), 1);

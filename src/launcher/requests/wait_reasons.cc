@@ -14,9 +14,9 @@ using sched::Shortfall;
 
 // ", 3 are needed": where what is free would be enough for fewer.
 std::string AlsoNeeded(const Shortfall& shortfall) {
-  if (shortfall.is_reserved()) return ", the rest is kept for an earlier request";
-  bool is_some_free = shortfall.used < shortfall.limit;
-  return is_some_free ? fmt::format(", {} more are needed", shortfall.needed) : "";
+  if (shortfall.used >= shortfall.limit) return "";
+  return shortfall.is_reserved() ? ", the rest is kept for an earlier request"
+                                 : fmt::format(", {} more are needed", shortfall.needed);
 }
 
 std::string TenantText(const std::string& tenant, const Shortfall& shortfall) {

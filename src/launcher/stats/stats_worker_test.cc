@@ -146,7 +146,7 @@ TEST_F(StatsWorkerTest, OneOfTwoLaunchersReportsTheClusterAndTheOtherTakesOver) 
   }
   EXPECT_EQ(np01.recorder.Last("nodepool.launcher.np01.zk.client.connection_queue"), "0|g");
   EXPECT_EQ(np02.recorder.Last("nodepool.launcher.np02.zk.image_cache.playback_queue"), "0|g");
-  EXPECT_THAT(np01.recorder.With("np02"), IsEmpty());
+  EXPECT_THAT(np01.recorder.With("nodepool.launcher.np02"), IsEmpty());
   Stop(np01);
   np01.recorder.lines.clear();
   AddNode(NodeState::kHold);

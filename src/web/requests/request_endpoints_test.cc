@@ -92,9 +92,10 @@ TEST_F(RequestsSiteTest, Renewals) {
   time_.Advance(seconds(10));
   EXPECT_EQ(Ask("POST", location + "/renew").status, 200);
   EXPECT_GE(Show(location).at("renewed").as_double(), before + 10);
-  std::string failed = Make(R"(["unknown"])");
+  std::string failed = MakeWaiting();
+  RemoveForeignPool("/nodepool/components/pool/elsewhere");
   ASSERT_TRUE(Await([&] { return Show(failed).at("state") == "failed"; }));
-  EXPECT_THAT(std::string(Show(failed).at("failure").as_string()), HasSubstr("unknown"));
+  EXPECT_THAT(std::string(Show(failed).at("failure").as_string()), HasSubstr("rare"));
   Response refused = Ask("POST", failed + "/renew");
   EXPECT_EQ(refused.status, 409);
   EXPECT_THAT(refused.body, HasSubstr("failed"));
