@@ -607,7 +607,7 @@ def test_jenkins_uses_nodes_in_a_step(nodes, pipeline, sshd):
 
 # CONS-6
 @pytest.mark.parametrize("label, outcome, said", [("small", "fail", "FAILURE the build fails"),
-                                                  ("no-such-label", "0", "FAILURE Nodepool has no nodes")])
+                                                  ("no-such-label", "0", "FAILURE Nodepool answers 409: no launcher offers label no-such-label")])
 def test_jenkins_gives_nodes_back_after_a_failure(nodes, pipeline, label, outcome, said):
     failed = pipeline(label, outcome)
     assert failed.wait(60) == 0 and said in failed.output(), failed.output()

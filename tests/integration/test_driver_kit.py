@@ -164,7 +164,7 @@ def test_a_new_driver_passes_the_contract_unchanged(installed, made, tmp_path):
     (["libvirt"], "has a driver libvirt already"),
     (["test"], "CMake has a target test"),
     (["candle", "/etc"], "/etc exists already"),
-    ([], "Usage: nodepool-driver-new NAME"),
+    ([], "Usage: nodepool-driver-new [--http] NAME"),
 ])
 def test_what_cannot_be_made_is_refused(installed, tmp_path, words, complaint):
     done = subprocess.run([installed / "bin/nodepool-driver-new", *words], cwd=tmp_path, capture_output=True, text=True)
@@ -176,7 +176,7 @@ def test_what_cannot_be_made_is_refused(installed, tmp_path, words, complaint):
 def of_http(installed, tmp_path_factory):
     """What the guide's commands for a cloud with an HTTP API make, built."""
     page = (ROOT / "docs/driver-guide/README.md").read_text()
-    commands = re.search(r"^## A cloud with an HTTP API\n.*?\n\n((?:    .*\n)+)", page, re.M | re.S)[1]
+    commands = re.search(r"^## A cloud with an HTTP API\n.*?\n\n((?:    [^\n]*\n)+)", page, re.M | re.S)[1]
     make, enter, compile_it, serve, check = [line.strip() for line in commands.splitlines()]
     assert compile_it == "cmake -B build && cmake --build build" and serve == "./cloud.py &"
     folder = tmp_path_factory.mktemp("http")

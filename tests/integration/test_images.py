@@ -176,10 +176,12 @@ def test_a_failing_build_is_held_off_until_the_configuration_is_mended(images): 
     builder = images.builder(config)
     wait_for(lambda: "ended with 127" in builder.output(), "the build fails")
     assert "Next attempt in 60 s" in builder.output()
-    wait_for(lambda: not images.builds(), "the failed build is removed")
     wait_for(lambda: not images.files(), "its files are removed")
+    failed, = images.builds().values()
+    assert failed["state"] == "failed" and "ended with 127" in failed["error"], failed
     images.config([image()], [images.provider()])
     images.wait_upload()
+    wait_for(lambda: [build["state"] for build in images.builds().values()] == ["ready"], "the failure is over")
     assert builder.output().count("ended with 127") == 1
 
 
@@ -199,7 +201,9 @@ def test_builds_that_come_to_nothing(images, settings, told):
     entry.update({key.replace("_", "-"): value for key, value in settings.items() if key != "env"})
     builder = images.builder(images.config([entry], [images.provider()]))
     wait_for(lambda: told in builder.output(), f"the log says {told}")
-    wait_for(lambda: not images.builds() and not images.files(), "nothing is left")
+    wait_for(lambda: not images.files(), "no file is left")
+    failed, = images.builds().values()
+    assert failed["state"] == "failed" and told in failed["error"], failed
     assert builder.is_running()
 
 
@@ -280,11 +284,11 @@ def test_17_33_a_deleted_upload_is_made_again(images):
     build, number = images.wait_upload()
     words = ["image-delete", "--provider", "fake-cloud", "--image", "debian", "--build-id", build, "--upload-id"]
     tool = images.installation.tool
-    assert tool(*words, "0000009999", config=config).stdout == "Image upload not found\n"
+    assert tool(*words, "0000009999", config=config).stderr == "nodepool: Image upload not found\n"
     assert tool(*words, number, config=config).stdout == ""
     wait_for(lambda: [key[1] for key in images.uploads()] == ["0000000002"], "the next upload stands alone")
     wait_for(lambda: len(images.cloud_images()) == 1, "the cloud has one image")
-    assert tool("dib-image-delete", "debian-none", config=config).stdout == "Build debian-none not found\n"
+    assert tool("dib-image-delete", "debian-none", config=config).stderr == "nodepool: Build debian-none not found\n"
 
 
 # --- Several providers and formats ---------------------------------------------------------

@@ -144,7 +144,7 @@ def test_every_planted_fault_is_named_with_its_remedy(scene):
 
 
 LISTS = [["list"], ["status"], ["request-list"], ["label-list"], ["image-list"], ["dib-image-list"], ["image-status"],
-         ["provider-list"], ["info", "fake-cloud"], ["job-list"]]
+         ["provider-list"], ["info", "elsewhere"], ["job-list"]]
 
 
 # Configurations of which not all can be used, and the fault that is named; a cloud that is not known concerns its provider only.

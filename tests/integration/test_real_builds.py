@@ -116,7 +116,9 @@ def test_a_failing_element(images):
     wait_for(lambda: "ended with 3" in builder.output(), "the build fails", BUILD_SECONDS)
     log, = images.log_dir().iterdir()
     assert log.read_text().endswith("\nExit code: 3\n")
-    wait_for(lambda: not images.files() and not images.builds("tiny"), "nothing is left of it")
+    wait_for(lambda: not images.files(), "no file is left of it")
+    failed, = images.builds("tiny").values()
+    assert failed["state"] == "failed" and "ended with 3" in failed["error"], failed
     assert_nothing_left(images)
 
 

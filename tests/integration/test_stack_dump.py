@@ -36,7 +36,7 @@ def test_threads_tasks_and_profile(site):
     assert any("nodepool::debug::StackDump::Run" in line for line in lines)
     tasks = [line for line in lines if line.strip().startswith("Task: ")]
     assert any(re.search(r"Task: wait for a signal age: \d+\.\d s", line) for line in tasks)
-    assert any(re.search("watch for lost requests age: .* awaits lost requests", line) for line in tasks)
+    assert any(re.search("remove request locks age: .* awaits locks of served requests", line) for line in tasks)
     assert any("sweep dead nodes" in line for line in tasks)
     assert "Starting the CPU profiler" in first
     # Every line of the records has the prefix.

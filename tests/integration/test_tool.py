@@ -360,6 +360,7 @@ def test_erase_asks_first(site):
         asking.kill()
     assert asking.returncode == 0 and "Erasing node data for gone-cloud...\n" in shown
     assert tree.node(node) is None
+    tree.add_node(provider="gone-cloud")
     read, write = os.pipe()
     interrupted = subprocess.Popen(words, stdin=read, stdout=subprocess.PIPE, text=True)
     assert interrupted.stdout.readline() == "\n"
