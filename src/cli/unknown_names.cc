@@ -9,7 +9,6 @@
 namespace nodepool::cli {
 namespace {
 
-using listing::Kind;
 using listing::Listing;
 
 std::vector<std::string> ProvidersIn(const driver::LoadedConfig& config) {
@@ -36,11 +35,11 @@ std::string Unknown(const std::string& name, const std::vector<std::string>& kno
                      nearest ? fmt::format("; did you mean {}?", *nearest) : "");
 }
 
-std::vector<std::string> Configured(const driver::LoadedConfig& config, Kind kind) {
-  return kind == Kind::kProvider ? ProvidersIn(config) : KeysIn(config.common.labels);
+std::vector<std::string> Configured(const driver::LoadedConfig& config, listing::Kind kind) {
+  return kind == listing::Kind::kProvider ? ProvidersIn(config) : KeysIn(config.common.labels);
 }
 
-bool IsInRows(const Listing& listing, Kind kind, const std::string& word) {
+bool IsInRows(const Listing& listing, listing::Kind kind, const std::string& word) {
   std::ptrdiff_t place = Find(listing.columns, kind) - listing.columns.data();
   return std::ranges::any_of(listing.rows, [&](const std::vector<Cell>& row) {
     return listing::HasOneOf(row[static_cast<std::size_t>(place)], {word});
@@ -65,7 +64,7 @@ std::vector<std::string> UnknownWords(const driver::LoadedConfig& config, const 
                                       const listing::RowFilter& filter) {
   std::vector<std::string> unknown;
   for (const auto& [kind, words] : filter) {
-    if (kind == Kind::kState) continue;
+    if (kind == listing::Kind::kState) continue;
     std::vector<std::string> configured = Configured(config, kind);
     for (const std::string& word : words) {
       bool is_known = Has(configured, word) || IsInRows(listing, kind, word);

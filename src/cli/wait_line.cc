@@ -41,19 +41,19 @@ Task<> ShowWaitLine(Console& console, NodeClaim& claim, std::ostream& terminal) 
 }
 
 // Most requests are served before the first question.
-constexpr Duration kLogPause = std::chrono::seconds(5);
-constexpr Duration kLogQuiet = std::chrono::minutes(1);
+constexpr Duration kQuestionPause = std::chrono::seconds(5);
+constexpr Duration kReasonPause = std::chrono::minutes(1);
 
 Task<> LogWhy(Console& console, NodeClaim& claim) {
   std::string logged;
   while (true) {
-    co_await console.loop.SleepFor(kLogPause);
+    co_await console.loop.SleepFor(kQuestionPause);
     co_await claim.AskForProgress();
     std::string why = claim.WhyWaiting();
     if (why.empty() || why == logged) continue;
     console.logger.Info("Waiting: {}", why);
     logged = std::move(why);
-    co_await console.loop.SleepFor(kLogQuiet - kLogPause);
+    co_await console.loop.SleepFor(kReasonPause - kQuestionPause);
   }
 }
 
