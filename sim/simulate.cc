@@ -13,9 +13,9 @@
 namespace nodepool::sim {
 namespace {
 
-// Simulations never block, so one idle thread is enough for all of them.
+// Without threads, which virtual time does not wait for.
 BlockingPool& SharedPool() {
-  static BlockingPool pool(1);
+  static BlockingPool pool(0);
   return pool;
 }
 

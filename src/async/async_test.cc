@@ -9,6 +9,7 @@
 #include "async/loop.h"
 #include "async/progress.h"
 #include "async/task_group.h"
+#include "async/testing/virtual_time.h"
 #include "base/error.h"
 
 namespace nodepool {
@@ -372,6 +373,13 @@ TEST(BlockingPoolTest, RunsElsewhereAndReturnsResultOrError) {
   EXPECT_NE(elsewhere, std::this_thread::get_id());
   auto fail = [] { throw Error(Verdict::kNotFound, "no host"); };
   EXPECT_THROW(RunToEnd(loop, OnBlockingPool(pool, fail)), Error);
+}
+
+TEST(BlockingPoolTest, WithoutThreadsItWorksInVirtualTime) {
+  nodepool::testing::VirtualTime time;
+  BlockingPool pool(0);
+  EXPECT_EQ(time.Run(OnBlockingPool(pool, [] { return std::this_thread::get_id(); })),
+            std::this_thread::get_id());
 }
 
 }  // namespace

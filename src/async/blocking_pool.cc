@@ -5,6 +5,7 @@
 namespace nodepool {
 
 BlockingPool::BlockingPool(std::size_t threads) {
+  if (threads == 0) return;
   // Threads inherit the name of the one that creates them; stack dumps show it.
   char own[16] = "";
   pthread_getname_np(pthread_self(), own, sizeof(own));

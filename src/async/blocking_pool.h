@@ -18,10 +18,21 @@ namespace nodepool {
 // A few threads for libraries that block. Work is given to it only through OnBlockingPool.
 class BlockingPool {
  public:
+  // With 0 threads, work runs where it is given to the pool and holds up the loop: for tests in virtual time,
+  // which does not wait for threads.
   explicit BlockingPool(std::size_t threads = 8);
-  ~BlockingPool() { pool_->join(); }
+  ~BlockingPool() {
+    if (pool_) pool_->join();
+  }
 
-  boost::asio::thread_pool& pool() { return *pool_; }
+  template <class Run>
+  void Post(Run run) {
+    if (pool_) {
+      boost::asio::post(*pool_, std::move(run));
+    } else {
+      run();
+    }
+  }
 
  private:
   std::optional<boost::asio::thread_pool> pool_;
@@ -53,7 +64,7 @@ Task<Result> OnBlockingPool(BlockingPool& pool, Work work) {
         handler(error, std::move(value));
       });
     };
-    asio::post(pool.pool(), std::move(run));
+    pool.Post(std::move(run));
   };
   auto executor = co_await asio::this_coro::executor;
   AwaitNote note(executor, "the blocking pool");

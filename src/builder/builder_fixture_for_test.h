@@ -161,7 +161,7 @@ class BuilderTest : public ::testing::Test {
 
   testing::VirtualTime time_;
   SeededRandom random_{1};
-  BlockingPool pool_{1};
+  BlockingPool pool_{0};
   metrics::Metrics metrics_;
   testing::MemoryZk zk_{time_.loop()};
   driver::Registry drivers_;

@@ -23,7 +23,11 @@ class Launcher:
         self.process = site.launcher(self.config, wait=False)
 
     def list(self, resource):
-        status, _, body = get(self.port, f"/api/v1/{resource}")
+        """Empty until the launcher serves it."""
+        try:
+            status, _, body = get(self.port, f"/api/v1/{resource}")
+        except OSError:
+            return []
         return json.loads(body)[resource] if status == 200 else []
 
     def reason(self, request):

@@ -2,9 +2,12 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "async/loop.h"
 #include "base/clock.h"
@@ -58,29 +61,29 @@ class VirtualTime {
 
 template <class T>
 T VirtualTime::Run(Task<T> task, Duration limit) {
-  std::exception_ptr error;
-  bool done = false;
-  auto check = [&] {
-    if (!RunUntil([&] { return done; }, limit))
-      throw std::logic_error("the task did not end in virtual time");
-    if (error) std::rethrow_exception(error);
+  struct End {
+    std::exception_ptr error;
+    bool is_reached = false;
+    std::conditional_t<std::is_void_v<T>, std::monostate, std::optional<T>> result;
   };
+  // Shared, since a task that does not end in time may end later.
+  auto end = std::make_shared<End>();
   if constexpr (std::is_void_v<T>) {
-    boost::asio::co_spawn(loop_.context(), std::move(task), [&](std::exception_ptr e) {
-      error = e;
-      done = true;
+    boost::asio::co_spawn(loop_.context(), std::move(task), [end](std::exception_ptr error) {
+      end->error = error;
+      end->is_reached = true;
     });
-    check();
   } else {
-    std::optional<T> result;
-    boost::asio::co_spawn(loop_.context(), std::move(task), [&](std::exception_ptr e, T value) {
-      error = e;
-      if (!e) result.emplace(std::move(value));
-      done = true;
+    boost::asio::co_spawn(loop_.context(), std::move(task), [end](std::exception_ptr error, T value) {
+      end->error = error;
+      if (!error) end->result.emplace(std::move(value));
+      end->is_reached = true;
     });
-    check();
-    return std::move(*result);
   }
+  if (!RunUntil([&] { return end->is_reached; }, limit))
+    throw std::logic_error("the task did not end in virtual time");
+  if (end->error) std::rethrow_exception(end->error);
+  if constexpr (!std::is_void_v<T>) return std::move(*end->result);
 }
 
 }  // namespace nodepool::testing

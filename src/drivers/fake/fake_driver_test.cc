@@ -74,7 +74,7 @@ class FakeDriverTest : public ::testing::Test {
   testing::MemoryZk zk{time.loop()};
   std::unique_ptr<zk::Client> client = zk.Connect();
   SeededRandom random{1};
-  BlockingPool blocking_pool{1};
+  BlockingPool blocking_pool{0};
   store::Store store{time.loop(), *client, random};
   store::NodeCache nodes{time.loop(), *client};
   store::ImageCache images{time.loop(), *client};

@@ -149,7 +149,7 @@ class KubernetesTest : public ::testing::Test, protected driver::ProviderObserve
   nodepool::testing::MemoryZk zk{time.loop()};
   std::unique_ptr<zk::Client> client = zk.Connect();
   SeededRandom random{1};
-  BlockingPool blocking_pool{1};
+  BlockingPool blocking_pool{0};
   store::Store store{time.loop(), *client, random};
   store::NodeCache nodes{time.loop(), *client};
   store::ImageCache images{time.loop(), *client};

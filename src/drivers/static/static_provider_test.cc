@@ -79,7 +79,7 @@ struct Launcher {
   std::unique_ptr<zk::Client> client;
   static inline std::uint64_t last_seed = 0;
   SeededRandom random{++last_seed};  // no two launchers draw the same numbers
-  BlockingPool blocking_pool{1};
+  BlockingPool blocking_pool{0};
   store::Store store{time.loop(), *client, random};
   store::NodeCache nodes{time.loop(), *client};
   store::ImageCache images{time.loop(), *client};

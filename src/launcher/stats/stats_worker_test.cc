@@ -94,7 +94,7 @@ class StatsWorkerTest : public ::testing::Test {
 
   testing::VirtualTime time_;
   SeededRandom random_{1};
-  BlockingPool blocking_pool_{1};
+  BlockingPool blocking_pool_{0};
   std::map<ProviderName, testing::Script> scripts_;
   driver::Registry drivers_ = [this] {
     driver::Registry registry;

@@ -52,7 +52,7 @@ class ServerTest : public ::testing::Test, protected RealTime {
   static std::promise<void> BlockDisk(BlockingPool& disk) {
     std::promise<void> release;
     auto wait = std::make_shared<std::future<void>>(release.get_future());
-    boost::asio::post(disk.pool(), [wait] { wait->wait(); });
+    disk.Post([wait] { wait->wait(); });
     return release;
   }
   Folder folder;

@@ -62,7 +62,7 @@ class ApiClientTest : public ::testing::Test, protected ProviderObserver {
   void ApiRateChanged(const ApiRate& rate) override { rates.push_back(rate); }
 
   testing::VirtualTime time;
-  BlockingPool pool{1};
+  BlockingPool pool{0};
   SeededRandom random{1};
   std::vector<net::HttpReply> answers;  // status 0: none
   ScriptedClient http{time.loop(), [this](const net::HttpCall&) { return NextAnswer(); }};

@@ -301,7 +301,7 @@ class ToyCloudTest : public ::testing::Test {
 
   nodepool::testing::VirtualTime time;
   SeededRandom random{1};
-  BlockingPool pool{1};
+  BlockingPool pool{0};
   ToyCloud cloud;
   ScriptedClient http{time.loop(), [this](const net::HttpCall& call) { return cloud.Answer(call); }};
   ToyAdapter adapter{time.loop(), pool, random, http};

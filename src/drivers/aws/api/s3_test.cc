@@ -53,7 +53,7 @@ class DataServicesTest : public ::testing::Test, private net::HttpClient {
 
   testing::VirtualTime time_;
   SeededRandom random_{1};
-  BlockingPool pool_{1};
+  BlockingPool pool_{0};
   Account account_;
   ServerClock clock_{time_.loop(), log::Logger("test")};
   RequestSigner::CredentialSource credentials_{time_.loop(), [this] { return Fetch(); }};
