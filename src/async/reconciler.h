@@ -192,10 +192,15 @@ class Reconciler {
       due.push_back(key);
     }
     for (const Key& key : due) {
-      WakeNoMore(key, keys_.at(key));
+      auto known = keys_.find(key);
+      // Work on a key that came before it may have ended at once, and with it what this one waited for.
+      if (known == keys_.end() || !known->second.wakes_at || loop_.SteadyNow() < *known->second.wakes_at)
+        continue;
+      WakeNoMore(key, known->second);
       Notice(key);
-      const State& state = keys_.at(key);
-      if (!state.is_under_way && !state.wakes_at) keys_.erase(key);
+      known = keys_.find(key);
+      bool is_idle = known != keys_.end() && !known->second.is_under_way && !known->second.wakes_at;
+      if (is_idle) keys_.erase(known);
     }
     if (!wakes_.empty()) alarm_.SetFor(wakes_.begin()->first);
   }

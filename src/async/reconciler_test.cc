@@ -25,7 +25,8 @@ class ReconcilerTest : public ::testing::Test {
   }
   Task<> Do(std::string key, std::string_view what) {
     done.push_back(key + " " + std::string(what));
-    co_await time.loop().SleepFor(seconds(1));
+    if (lasts > Duration(0)) co_await time.loop().SleepFor(lasts);
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
     if (pause) works.Pause(key, *pause);
     if (!fault.empty()) throw Error(Verdict::kFail, fault);
     needs = "";
@@ -41,8 +42,10 @@ class ReconcilerTest : public ::testing::Test {
   SeededRandom random{1};
   std::string_view needs = "repair";
   Duration after{0};
+  Duration lasts = seconds(1);
   std::optional<Duration> pause;
   std::string fault;
+  std::function<void()> meanwhile;  // called once, by the work
   std::vector<std::string> done;
   Works works{time.loop(),
               random,
@@ -115,6 +118,28 @@ TEST_F(ReconcilerTest, WorkMayWaitUntilItHasBeenNeededForSoLong) {
   works.Notice("a");
   needs = "";
   EXPECT_THAT(During(seconds(20)), IsEmpty()) << "it is needed no more";
+}
+
+TEST_F(ReconcilerTest, WorkMayEndAtOnce) {
+  lasts = Duration(0);
+  after = seconds(10);
+  works.Notice("a");
+  works.Notice("b");
+  EXPECT_THAT(During(seconds(11)), ElementsAre("a repair"));
+  EXPECT_FALSE(works.IsUnderWay("a"));
+  needs = "repair";
+  fault = "away";
+  works.Notice("a");
+  EXPECT_THAT(During(seconds(13)), ElementsAre("a repair", "a repair")) << "again after a pause of 2 s";
+}
+
+TEST_F(ReconcilerTest, WorkMayEndWhatAnotherKeyWaitsFor) {
+  lasts = Duration(0);
+  after = seconds(10);
+  works.Notice("a");
+  works.Notice("b");
+  meanwhile = [this] { works.Do("b", {"visit", Do("b", "visit")}); };
+  EXPECT_THAT(During(seconds(11)), ElementsAre("a repair", "b visit"));
 }
 
 TEST_F(ReconcilerTest, WorkCanAskToBeDoneAgain) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -26,8 +27,7 @@ class VirtualTime {
     SteadyTime end = clock_.SteadyNow() + duration;
     loop_.RunReady();
     while (clock_.has_timers() && clock_.next_timer() <= end) Step();
-    clock_.AdvanceTo(end);
-    loop_.RunReady();
+    PassTime(end);
   }
 
   // Runs until `is_reached` returns true, at most for `limit` of virtual time; returns whether it
@@ -50,8 +50,10 @@ class VirtualTime {
   T Run(Task<T> task, Duration limit = std::chrono::minutes(10));
 
  private:
-  void Step() {
-    clock_.AdvanceTo(clock_.next_timer());
+  void Step() { PassTime(clock_.next_timer()); }
+  // Timers end on the loop, as those of a program do: what they begin may run to its end at once.
+  void PassTime(SteadyTime until) {
+    boost::asio::post(loop_.context(), [this, until] { clock_.AdvanceTo(until); });
     loop_.RunReady();
   }
 
