@@ -9,7 +9,7 @@ from window import Window
 # Commands that go on, and what is seen when the reader may go on, too.
 GOES_ON = [(r"\./run", "The launcher runs until Ctrl-C"), (r".* request .* --wait", "fulfilled"),
            (r".* standalone --try.*", "The page: "), (r".* standalone.*", "Serving ")]
-LEFT_OUT = {"./test": "takes an hour, and runs this"}
+LEFT_OUT = {"./test": "takes a quarter of an hour, and runs this"}
 SECONDS = 1800  # the first build
 
 

@@ -1,4 +1,4 @@
-"""README.md on a fresh Debian, word for word (./test --first-contact); but for ./test itself, which takes an hour."""
+"""README.md on a fresh Debian, word for word (./test --first-contact); but for ./test itself."""
 import os
 
 import pytest
