@@ -22,8 +22,9 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def fresh_browser(browser):
-    """The same browser, as wide as a desk's screen and light."""
+    """The same browser, as wide as a desk's screen and light, without what it complained about before."""
     browser.open("about:blank")
+    browser.faults()
     browser.size(1400, 900)
     browser.colours("light")
     return browser

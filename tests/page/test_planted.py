@@ -81,7 +81,7 @@ def test_waiting_requests_are_grouped_by_the_reason(browser, planted):
     counts = [int(re.match(r"[\d,]+", line)[0]) for line in lines]
     assert counts == sorted(counts, reverse=True)
     text = browser.text("#waiting")
-    assert "the tenant" in text and "limit" in text and "PoolWorker" not in text
+    assert "tenant openstack has 8 of max-servers 8" in text and "PoolWorker" not in text
     browser.find("#waiting .reasons a").click()
     browser.wait_text(f"{counts[0]} of", ".tools")
     assert len(browser.texts(".rows .row")) == counts[0]
