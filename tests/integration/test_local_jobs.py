@@ -74,7 +74,7 @@ def read_without_secret(site):
 EVENT = {"name": "unit", "build": {"node_name": "x", "status": "FAILURE"}}
 
 
-# LV-63
+# LV-63, D-110
 def test_a_job_gets_nothing_for_being_local(site):
     set_providers(site, fake_provider(), HERE)
     site.start()

@@ -14,6 +14,7 @@ PAGE = """# Launcher
 | Id | Behaviour |
 |---|---|
 | AWS-7 | a row |
+| LA-01, S-basic | another |
 
 ### 2.1 Loop
 
@@ -25,7 +26,7 @@ PAGE = """# Launcher
 ## 10. Quota
 """
 DECISIONS = "| D-01 | an open point | a decision |\n"
-BEHAVIOURS = "# A section\nLA-01\tA title\ncoordination.17.5\tAnother\nD-02\tNot in the pages\n"
+COORDINATION = "## 17. Black-box checks\n\n5. a check\n"
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def tree(tmp_path):
     made = Tree()
     made.write("docs/spec/launcher.md", PAGE)
     made.write("docs/spec/decisions.md", DECISIONS)
-    made.write("tests/behaviours.tsv", BEHAVIOURS.replace("D-02", "S-basic"))
+    made.write("docs/spec/coordination.md", COORDINATION)
     return made
 
 
