@@ -1,7 +1,6 @@
 #include "builder/builder.h"
 
-#include "async/attempt.h"
-#include "async/deadline.h"
+#include "async/stop_steps.h"
 #include "base/version.h"
 
 namespace nodepool::builder {
@@ -100,11 +99,6 @@ void Builder::SessionChanged(zk::SessionState state) {
   cleanup_.SessionLost();
 }
 
-Task<> Builder::Bounded(SteadyTime deadline, std::string what, Task<> step) {
-  Outcome<> ended = co_await Attempt(WithDeadline(context_.loop, deadline, what, std::move(step)));
-  if (!ended) logger_.Warning("Stopping: {}", ended.error().message());
-}
-
 // Begins nothing new; clean-up and statistics continue.
 Task<> Builder::FinishWork() {
   co_await builds_.StopDeciding();
@@ -123,12 +117,13 @@ Task<> Builder::Stop() {
   session_.Reset();
   image_watch_.Reset();
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.graceful_stop;
-  co_await Bounded(deadline, "ending statistics", stats_.Stop());
-  co_await Bounded(deadline, "ending clean-up", cleanup_.Stop());
-  co_await Bounded(deadline, "ending uploads", uploads_.Stop());
-  co_await Bounded(deadline, "ending builds", builds_.Stop());
-  co_await Bounded(deadline, "stopping providers", providers_.Stop());
-  co_await Bounded(deadline, "removing the announcement", entry_.Unregister());
+  StopSteps steps(context_.loop, logger_, deadline);
+  co_await steps.Do("ending statistics", stats_.Stop());
+  co_await steps.Do("ending clean-up", cleanup_.Stop());
+  co_await steps.Do("ending uploads", uploads_.Stop());
+  co_await steps.Do("ending builds", builds_.Stop());
+  co_await steps.Do("stopping providers", providers_.Stop());
+  co_await steps.Do("removing the announcement", entry_.Unregister());
   co_await images_.Stop();
 }
 

@@ -56,7 +56,6 @@ class Builder {
   void Wake();
   Component Announcement() const;
   Task<> FinishWork();
-  Task<> Bounded(SteadyTime deadline, std::string what, Task<> step);
 
   log::Logger logger_;
   store::Store store_;

@@ -60,15 +60,7 @@ struct Context {
   store::Store& store;
   Ledger& ledger;
   Caches& caches;
-  // Members of `caches`, for short:
-  store::NodeCache& nodes;
-  store::RequestCache& requests;
-  store::RequestLockCache& request_locks;
-  store::ImageCache& images;
-  store::JobCache& jobs;
-  store::LeaseCache& leases;
-  store::PauseCache& pauses;
-  store::ComponentRegistry& registry;
+  std::string hostname;  // of this launcher, short, as it is announced
   Intervals intervals;
   Duties duties;
 };

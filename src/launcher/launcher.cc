@@ -4,6 +4,7 @@
 
 #include "async/attempt.h"
 #include "async/deadline.h"
+#include "async/stop_steps.h"
 #include "base/text.h"
 #include "base/version.h"
 
@@ -31,14 +32,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
                store_,
                ledger_,
                caches_,
-               caches_.nodes,
-               caches_.requests,
-               caches_.request_locks,
-               caches_.images,
-               caches_.jobs,
-               caches_.leases,
-               caches_.pauses,
-               caches_.registry,
+               options_.hostname,
                options_.intervals,
                options_.duties},
       providers_(context_, drivers),
@@ -47,7 +41,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       scheduler_(context_, cluster_, [this](const RequestId& id) { lost_requests_.Served(id); }),
       failed_requests_(loop, caches_.requests),
       peers_(context_, [this] { return entry_.path(); }),
-      view_(context_, providers_, scheduler_, failed_requests_, pools_, draining_, peers_, options_.hostname),
+      view_(context_, providers_, scheduler_, failed_requests_, pools_, draining_, peers_),
       deleted_nodes_(context_, providers_),
       cleanup_(context_, providers_),
       drains_(context_, providers_),
@@ -64,9 +58,9 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
             return SteadyTime::max();
           },
           logger_),
-      stats_(context_, providers_, options_.hostname),
-      job_events_(context_, options_.hostname),
-      leases_(context_, options_.hostname),
+      stats_(context_, providers_),
+      job_events_(context_),
+      leases_(context_),
       lease_desk_(context_),
       tasks_(loop, logger_) {}
 
@@ -140,8 +134,7 @@ std::vector<std::shared_ptr<PoolWorker>> Launcher::AddMissingPools() {
     for (const auto& [pool_name, pool] : provider->pools) {
       std::shared_ptr<PoolWorker>& worker = pools_[{name, pool_name}];
       if (worker) continue;
-      worker = std::make_shared<PoolWorker>(context_, providers_, cluster_, provider, pool, options_.hostname,
-                                            options_.fqdn);
+      worker = std::make_shared<PoolWorker>(context_, providers_, cluster_, provider, pool, options_.fqdn);
       added.push_back(worker);
     }
   }
@@ -305,11 +298,6 @@ bool Launcher::is_ready() const {
   return is_serving_ && is_connected && providers_.all_up();
 }
 
-Task<> Launcher::Bounded(SteadyTime deadline, std::string what, Task<> step) {
-  Outcome<> ended = co_await Attempt(WithDeadline(context_.loop, deadline, what, std::move(step)));
-  if (!ended) logger_.Warning("Stopping: {}", ended.error().message());
-}
-
 Task<> Launcher::Stop() {
   if (std::exchange(is_serving_, false)) logger_.Info("Stopping");
   session_.Reset();
@@ -317,26 +305,27 @@ Task<> Launcher::Stop() {
   images_.Reset();
   Duration graceful_stop = context_.config->common.graceful_stop;
   SteadyTime deadline = context_.loop.SteadyNow() + graceful_stop;
+  StopSteps steps(context_.loop, logger_, deadline);
   deleted_nodes_.StopAccepting();
-  co_await Bounded(deadline, "ending the start", tasks_.Stop());
-  co_await Bounded(deadline, "ending questions to other launchers", peers_.Stop());
-  co_await Bounded(deadline, "ending the keeping of leases", leases_.Stop());
-  co_await Bounded(deadline, "ending job events", job_events_.Stop());
-  co_await Bounded(deadline, "ending statistics", stats_.Stop());
-  co_await Bounded(deadline, "ending min-ready requests", min_ready_.Stop());
-  co_await Bounded(deadline, "ending drains", drains_.Stop());
-  co_await Bounded(deadline, "ending clean-up", cleanup_.Stop());
-  co_await Bounded(deadline, "ending resets", lost_requests_.Stop());
-  co_await Bounded(deadline, "ending decisions", scheduler_.Stop());
+  co_await steps.Do("ending the start", tasks_.Stop());
+  co_await steps.Do("ending questions to other launchers", peers_.Stop());
+  co_await steps.Do("ending the keeping of leases", leases_.Stop());
+  co_await steps.Do("ending job events", job_events_.Stop());
+  co_await steps.Do("ending statistics", stats_.Stop());
+  co_await steps.Do("ending min-ready requests", min_ready_.Stop());
+  co_await steps.Do("ending drains", drains_.Stop());
+  co_await steps.Do("ending clean-up", cleanup_.Stop());
+  co_await steps.Do("ending resets", lost_requests_.Stop());
+  co_await steps.Do("ending decisions", scheduler_.Stop());
   const std::map<PoolKey, std::shared_ptr<PoolWorker>> pools = pools_;
-  for (const auto& [key, worker] : pools) co_await Bounded(deadline, "giving requests back", worker->Stop());
+  for (const auto& [key, worker] : pools) co_await steps.Do("giving requests back", worker->Stop());
   std::set<std::shared_ptr<PoolWorker>> draining = draining_;
-  for (const auto& worker : draining) co_await Bounded(deadline, "giving requests back", worker->Stop());
+  for (const auto& worker : draining) co_await steps.Do("giving requests back", worker->Stop());
   SteadyTime deletions_end = std::min(deadline, context_.loop.SteadyNow() + graceful_stop / 2);
-  co_await Bounded(deletions_end, "finishing deletions", deleted_nodes_.Finish());
-  co_await Bounded(deadline, "ending deletions", deleted_nodes_.Stop());
-  co_await Bounded(deadline, "stopping providers", providers_.Stop());
-  co_await Bounded(deadline, "removing the announcement", entry_.Unregister());
+  co_await steps.DoBy(deletions_end, "finishing deletions", deleted_nodes_.Finish());
+  co_await steps.Do("ending deletions", deleted_nodes_.Stop());
+  co_await steps.Do("stopping providers", providers_.Stop());
+  co_await steps.Do("removing the announcement", entry_.Unregister());
   co_await caches_.Stop();
 }
 

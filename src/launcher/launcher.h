@@ -146,7 +146,6 @@ class Launcher {
   bool IsDraining(const ProviderName& name) const;
   void PoolsChanged();
   LabelOffer OfferOf(const LabelName& label) const;
-  Task<> Bounded(SteadyTime deadline, std::string what, Task<> step);
 
   Options options_;
   log::Logger logger_;

@@ -31,11 +31,11 @@ MinReady::MinReady(Context& context, std::function<LabelOffer(const LabelName&)>
 MinReady::~MinReady() = default;
 
 void MinReady::Start() {
-  subscriptions_.push_back(context_.requests.OnChange(
+  subscriptions_.push_back(context_.caches.requests.OnChange(
       [this](const RequestId& id, const store::StoredRequest* before, const store::StoredRequest* after) {
         RequestChanged(id, before, after);
       }));
-  subscriptions_.push_back(context_.nodes.OnChange(
+  subscriptions_.push_back(context_.caches.nodes.OnChange(
       [this](const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
         bool was_free = before != nullptr && before->record.is_free();
         bool is_free = after != nullptr && after->record.is_free();
@@ -44,8 +44,8 @@ void MinReady::Start() {
         auto waiting = node_changed_.extract(id);
         if (!waiting.empty()) waiting.mapped().NotifyAll();
       }));
-  subscriptions_.push_back(context_.images.OnChange([this](const ImageName&) { checking_.Wake(); }));
-  for (const auto& [id, request] : context_.requests.all()) RequestChanged(id, nullptr, &request);
+  subscriptions_.push_back(context_.caches.images.OnChange([this](const ImageName&) { checking_.Wake(); }));
+  for (const auto& [id, request] : context_.caches.requests.all()) RequestChanged(id, nullptr, &request);
   tasks_.Spawn("keep min-ready nodes", checking_.Run());
 }
 
@@ -83,7 +83,7 @@ SteadyTime MinReady::CheckAll() {
 // A request may be gone with its session before the creation's answer arrives.
 void MinReady::DropVanished() {
   for (auto& [label, ids] : open_)
-    std::erase_if(ids, [this](const RequestId& id) { return context_.requests.Find(id) == nullptr; });
+    std::erase_if(ids, [this](const RequestId& id) { return context_.caches.requests.Find(id) == nullptr; });
 }
 
 void MinReady::DropShortages() {
@@ -91,7 +91,7 @@ void MinReady::DropShortages() {
   std::size_t dropped = std::erase_if(shortages_, [&](const auto& shortage) {
     auto label = labels.find(shortage.first);
     return label == labels.end() ||
-           static_cast<int>(context_.nodes.FreeCount(shortage.first)) >= label->second.min_ready;
+           static_cast<int>(context_.caches.nodes.FreeCount(shortage.first)) >= label->second.min_ready;
   });
   if (dropped > 0) report_(shortages_);
 }
@@ -104,7 +104,7 @@ void MinReady::IsShort(const LabelName& label, std::string why) {
 // What the pools that offer the label say; the others only say that they do not have it.
 std::string MinReady::WhyShort(const LabelName& label, const NodeRequest& failed) const {
   std::vector<std::string> beginnings;
-  for (const Component* pool : context_.registry.Pools()) {
+  for (const Component* pool : context_.caches.registry.Pools()) {
     if (std::ranges::find(pool->supported_labels, label) != pool->supported_labels.end())
       beginnings.push_back(fmt::format("{} {}: ", pool->provider_name, pool->name.value_or(PoolName())));
   }
@@ -141,7 +141,7 @@ std::vector<LabelName> MinReady::Missing() {
   std::vector<LabelName> missing;
   for (const auto& [name, label] : context_.config->common.labels) {
     if (label.min_ready <= 0 || now < HeldOffUntil(name)) continue;
-    int lacking = label.min_ready - static_cast<int>(context_.nodes.FreeCount(name)) - UnderWay(name);
+    int lacking = label.min_ready - static_cast<int>(context_.caches.nodes.FreeCount(name)) - UnderWay(name);
     if (lacking <= 0 || !IsAvailable(name)) continue;
     missing.insert(missing.end(), static_cast<std::size_t>(lacking), name);
   }
@@ -168,8 +168,8 @@ Task<> MinReady::Submit() {
 // False: another launcher has requested min-ready nodes meanwhile.
 Task<bool> MinReady::TrySubmit() {
   std::int32_t version = co_await requests_.Version();
-  co_await context_.requests.CatchUp();
-  co_await context_.nodes.CatchUp();
+  co_await context_.caches.requests.CatchUp();
+  co_await context_.caches.nodes.CatchUp();
   std::vector<LabelName> missing = Missing();
   if (missing.empty()) co_return true;
   if (missing.size() > kMaxAtOnce) missing.resize(kMaxAtOnce);
@@ -183,7 +183,8 @@ Task<bool> MinReady::TrySubmit() {
     open_[missing[i]].insert(id);
     logger_.About({*requests[i].event_id, "", ""})
         .Info("Requested a min-ready node of {}: {}", missing[i], id);
-    if (const store::StoredRequest* cached = context_.requests.Find(id)) RequestChanged(id, nullptr, cached);
+    if (const store::StoredRequest* cached = context_.caches.requests.Find(id))
+      RequestChanged(id, nullptr, cached);
   }
   co_return true;
 }
@@ -268,7 +269,7 @@ Task<> MinReady::FinishOnce(RequestId id, NodeRequest request) {
 // its request and the event of its release.
 Task<> MinReady::AwaitSeenFree(NodeId node, RequestId request) {
   while (true) {
-    const store::StoredNode* cached = context_.nodes.Find(node);
+    const store::StoredNode* cached = context_.caches.nodes.Find(node);
     if (cached == nullptr || cached->record.allocated_to != request) co_return;
     co_await node_changed_[node].Wait();
   }

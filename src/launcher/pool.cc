@@ -20,7 +20,7 @@ constexpr std::size_t kMaxFault = 500;
 
 Pool::Pool(Context& context, const ProviderManager& providers, const ClusterView& cluster,
            std::shared_ptr<const driver::ProviderConfig> provider_config,
-           std::shared_ptr<const driver::PoolConfig> config, LauncherId launcher_id, std::string hostname)
+           std::shared_ptr<const driver::PoolConfig> config, LauncherId launcher_id)
     : context_(context),
       providers_(providers),
       cluster_(cluster),
@@ -28,14 +28,13 @@ Pool::Pool(Context& context, const ProviderManager& providers, const ClusterView
       config_(std::move(config)),
       key_{provider_config_->name, config_->name},
       launcher_id_(std::move(launcher_id)),
-      hostname_(std::move(hostname)),
       logger_(fmt::format("nodepool.PoolWorker.{}-{}", key_.provider, key_.pool)),
       entry_(context.loop, context.store.tree.client(), Announcement()) {}
 
 Component Pool::Announcement() const {
   Component component;
   component.kind = ComponentKind::kPool;
-  component.hostname = hostname_;
+  component.hostname = context_.hostname;
   component.state = ComponentState::kRunning;
   component.version = Version();
   component.locks_slots = true;
@@ -97,7 +96,7 @@ bool Pool::launches_nodes() const {
 
 sched::LabelView Pool::LabelViewOf(const driver::LabelConfig& label) const {
   sched::LabelView view;
-  view.free_nodes = &context_.nodes.FreeNodes(key_, label.name);
+  view.free_nodes = &context_.caches.nodes.FreeNodes(key_, label.name);
   // A driver's error affects that label only (D-26).
   try {
     AskDriver(label, view);
@@ -120,7 +119,8 @@ sched::LabelView Pool::LabelViewOf(const driver::LabelConfig& label) const {
 
 void Pool::AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const {
   if (label.diskimage)
-    view.is_image_ready = context_.images.NewestReadyUpload(*label.diskimage, key_.provider) != nullptr;
+    view.is_image_ready =
+        context_.caches.images.NewestReadyUpload(*label.diskimage, key_.provider) != nullptr;
   // What a cloud has is not known before it could be used.
   if (!providers_.HealthOf(key_.provider).was_up) {
     view.is_unknown = view.is_image_ready;
@@ -165,7 +165,7 @@ Resources Pool::NeedOf(const std::vector<LabelName>& labels) const {
   return need;
 }
 
-const ProviderPause* Pool::provider_pause() const { return context_.pauses.Find(key_.provider); }
+const ProviderPause* Pool::provider_pause() const { return context_.caches.pauses.Find(key_.provider); }
 
 bool Pool::IsLabelAvailable(const LabelName& label) const {
   auto config = config_->labels.find(label);
@@ -176,9 +176,9 @@ bool Pool::IsLabelAvailable(const LabelName& label) const {
 
 // By the records; for a node whose record names no resources, by the configuration.
 Resources Pool::UsedBy(const PoolKey& pool) const {
-  Resources used = context_.nodes.UsedBy(pool);
+  Resources used = context_.caches.nodes.UsedBy(pool);
   auto config = provider_config_->pools.find(pool.pool);
-  for (const auto& [label, count] : context_.nodes.WithoutResources(pool)) {
+  for (const auto& [label, count] : context_.caches.nodes.WithoutResources(pool)) {
     if (config == provider_config_->pools.end()) continue;
     auto offered = config->second->labels.find(label);
     if (offered == config->second->labels.end()) continue;
@@ -190,12 +190,12 @@ Resources Pool::UsedBy(const PoolKey& pool) const {
 
 Resources Pool::UsedByProvider() const {
   Resources used = context_.ledger.PendingIn(key_.provider);
-  for (const PoolKey& pool : context_.nodes.PoolsWithNodes(key_.provider)) Add(used, UsedBy(pool));
+  for (const PoolKey& pool : context_.caches.nodes.PoolsWithNodes(key_.provider)) Add(used, UsedBy(pool));
   return used;
 }
 
 Resources Pool::Used() const {
-  if (provider() == nullptr) return context_.nodes.UsedBy(key_);
+  if (provider() == nullptr) return context_.caches.nodes.UsedBy(key_);
   Resources used = UsedBy(key_);
   Add(used, context_.ledger.PendingIn(key_));
   return used;
@@ -273,7 +273,7 @@ bool Pool::MayHavePassed(const NodeRequest& request, const sched::Decision& deci
     auto label = config_->labels.find(name);
     if (label == config_->labels.end()) return false;
     const auto& image = label->second->diskimage;
-    return !image || context_.images.NewestReadyUpload(*image, key_.provider) != nullptr;
+    return !image || context_.caches.images.NewestReadyUpload(*image, key_.provider) != nullptr;
   });
 }
 

@@ -22,7 +22,7 @@ class Pool {
   // `providers` and `cluster` outlive it.
   Pool(Context& context, const ProviderManager& providers, const ClusterView& cluster,
        std::shared_ptr<const driver::ProviderConfig> provider_config,
-       std::shared_ptr<const driver::PoolConfig> config, LauncherId launcher_id, std::string hostname);
+       std::shared_ptr<const driver::PoolConfig> config, LauncherId launcher_id);
 
   const PoolKey& key() const { return key_; }
   const LauncherId& launcher_id() const { return launcher_id_; }
@@ -105,7 +105,6 @@ class Pool {
   std::shared_ptr<const driver::PoolConfig> config_;
   PoolKey key_;
   LauncherId launcher_id_;
-  std::string hostname_;
   log::Logger logger_;
   WaitingRequests waiting_;
   mutable std::map<LabelName, std::string> faults_;

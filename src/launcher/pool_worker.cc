@@ -14,11 +14,10 @@ LauncherId NewLauncherId(Random& random, const std::string& fqdn, const Provider
 
 PoolWorker::PoolWorker(Context& context, const ProviderManager& providers, const ClusterView& cluster,
                        std::shared_ptr<const driver::ProviderConfig> provider_config,
-                       std::shared_ptr<const driver::PoolConfig> config, std::string hostname,
-                       const std::string& fqdn)
+                       std::shared_ptr<const driver::PoolConfig> config, const std::string& fqdn)
     : context_(context),
       pool_(context, providers, cluster, provider_config, config,
-            NewLauncherId(context.random, fqdn, provider_config->name, config->name), std::move(hostname)),
+            NewLauncherId(context.random, fqdn, provider_config->name, config->name)),
       unused_nodes_(context, pool_),
       logger_(fmt::format("nodepool.PoolWorker.{}-{}", key().provider, key().pool)),
       tasks_(context.loop, logger_) {}

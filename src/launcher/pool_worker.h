@@ -14,7 +14,7 @@ class PoolWorker {
  public:
   PoolWorker(Context& context, const ProviderManager& providers, const ClusterView& cluster,
              std::shared_ptr<const driver::ProviderConfig> provider_config,
-             std::shared_ptr<const driver::PoolConfig> config, std::string hostname, const std::string& fqdn);
+             std::shared_ptr<const driver::PoolConfig> config, const std::string& fqdn);
   ~PoolWorker();  // call Stop() first
 
   // Announces the pool; ends when its component record is written.

@@ -16,7 +16,8 @@ ProviderManager::ProviderManager(Context& context, driver::Registry& drivers)
       drivers_(drivers),
       logger_("nodepool.ProviderManager"),
       observer_(context.metrics),
-      records_{context.store, context.nodes, context.images, &context.requests, &context.registry},
+      records_{context.store, context.caches.nodes, context.caches.images, &context.caches.requests,
+               &context.caches.registry},
       retiring_(context.loop, logger_) {}
 
 ProviderManager::~ProviderManager() = default;

@@ -44,7 +44,7 @@ Scheduler::Scheduler(Context& context, ClusterView& cluster, std::function<void(
       cluster_(cluster),
       served_(std::move(served)),
       wait_log_(logger_),
-      promises_(context.nodes),
+      promises_(context.caches.nodes),
       deciding_(
           context.loop, "requests or capacity", {}, [this] { return Decide(); }, logger_),
       tasks_(context.loop, logger_) {}
@@ -61,23 +61,24 @@ void Scheduler::SetPools(std::vector<PoolWorker*> pools) {
 }
 
 void Scheduler::Start() {
-  subscriptions_.push_back(
-      context_.requests.OnChange([this](const RequestId& id, const store::StoredRequest*,
-                                        const store::StoredRequest* after) { RequestChanged(id, after); }));
-  subscriptions_.push_back(context_.nodes.OnChange(
+  subscriptions_.push_back(context_.caches.requests.OnChange(
+      [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
+        RequestChanged(id, after);
+      }));
+  subscriptions_.push_back(context_.caches.nodes.OnChange(
       [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
         if (after != nullptr && after->record.state == NodeState::kAborted)
           CloudRefused(after->record.provider);
         if (ChangesCapacity(before, after)) Wake();
       }));
   subscriptions_.push_back(context_.ledger.OnCapacityChange([this] { Wake(); }));
-  subscriptions_.push_back(context_.images.OnChange([this](const ImageName&) { Wake(); }));
+  subscriptions_.push_back(context_.caches.images.OnChange([this](const ImageName&) { Wake(); }));
   subscriptions_.push_back(
-      context_.registry.OnChange([this](const std::string&, const Component*, const Component*) {
+      context_.caches.registry.OnChange([this](const std::string&, const Component*, const Component*) {
         is_registry_old_ = true;
         Wake();
       }));
-  for (const auto& [id, request] : context_.requests.all()) RequestChanged(id, &request);
+  for (const auto& [id, request] : context_.caches.requests.all()) RequestChanged(id, &request);
   tasks_.Spawn("assign requests", deciding_.Run());
 }
 
@@ -96,13 +97,13 @@ Task<> Scheduler::Stop() {
 
 void Scheduler::RebuildRegistry() {
   std::set<std::pair<std::string, ProviderName>> failing;  // by the host of the launcher that says so
-  for (const auto& [path, component] : context_.registry.all()) {
+  for (const auto& [path, component] : context_.caches.registry.all()) {
     for (const auto& [provider, report] : component.providers) {
       if (report.state == ProviderState::kFailing) failing.emplace(component.hostname, provider);
     }
   }
   std::vector<sched::RegisteredPool> pools;
-  for (const Component* component : context_.registry.Pools()) {
+  for (const Component* component : context_.caches.registry.Pools()) {
     pools.push_back({component->id,
                      component->provider_name,
                      component->priority,
@@ -139,7 +140,7 @@ void Scheduler::DecisionEnded(const RequestId& id) {
 // request again and again.
 Task<> Scheduler::Reconsider(RequestId id, std::int64_t seen_mzxid) {
   auto is_as_seen = [&] {
-    const store::StoredRequest* cached = context_.requests.Find(id);
+    const store::StoredRequest* cached = context_.caches.requests.Find(id);
     return cached != nullptr && cached->revision.mzxid == seen_mzxid;
   };
   if (is_as_seen()) co_await context_.loop.SleepFor(std::chrono::seconds(1));
@@ -150,7 +151,7 @@ Task<> Scheduler::Reconsider(RequestId id, std::int64_t seen_mzxid) {
     co_await context_.loop.SleepFor(pause);
   }
   under_way_.erase(id);
-  RequestChanged(id, context_.requests.Find(id));
+  RequestChanged(id, context_.caches.requests.Find(id));
 }
 
 bool Scheduler::IsReady() {
@@ -213,7 +214,7 @@ sched::Snapshot Scheduler::TakeSnapshot() const {
     if (pool->pool().provider() != nullptr) snapshot.pools.push_back(pool->pool().View());
   }
   for (const auto& [tenant, limit] : context_.config->common.tenant_limits) {
-    sched::TenantView view{limit, context_.nodes.UsedByTenant(tenant)};
+    sched::TenantView view{limit, context_.caches.nodes.UsedByTenant(tenant)};
     Add(view.used, promises_.Of(tenant));
     snapshot.tenants.emplace(tenant, std::move(view));
   }
@@ -221,7 +222,7 @@ sched::Snapshot Scheduler::TakeSnapshot() const {
 }
 
 void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
-  const store::StoredRequest* request = context_.requests.Find(acceptance.request);
+  const store::StoredRequest* request = context_.caches.requests.Find(acceptance.request);
   auto pool = std::find_if(pools_.begin(), pools_.end(),
                            [&](const PoolWorker* candidate) { return candidate->key() == acceptance.pool; });
   auto order = sched::OrderOf(request->id, request->record);
@@ -240,7 +241,7 @@ void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
 }
 
 void Scheduler::CarryOut(const sched::Plan::Declination& declination) {
-  const store::StoredRequest* request = context_.requests.Find(declination.request);
+  const store::StoredRequest* request = context_.caches.requests.Find(declination.request);
   under_way_[declination.request] = request->revision.mzxid;
   cluster_.queues.Remove(declination.request);
   tasks_.Spawn("decline request", {"", declination.request.value, ""},
@@ -263,7 +264,7 @@ const Pool* Scheduler::FindPool(const PoolKey& key) const {
 
 // What a pool lacks may have appeared since its provider last read its cloud: that costs no request its life.
 Task<bool> Scheduler::IsStillDeclined(RequestId id, sched::Answers by) {
-  const store::StoredRequest* cached = context_.requests.Find(id);
+  const store::StoredRequest* cached = context_.caches.requests.Find(id);
   if (cached == nullptr) co_return false;
   const NodeRequest request = cached->record;
   for (const auto& [key, decision] : by) {

@@ -29,7 +29,7 @@ void View::ForEachRequest(const std::function<bool(const RequestStatus&)>& see,
   const std::map<RequestId, store::StoredRequest>& deleted = failed_.Deleted();
   auto next = deleted.upper_bound(after);
   auto see_deleted = [&] { return see({next->first, &next->second.record, std::nullopt, {}, true}); };
-  const auto& all = context_.requests.all();
+  const auto& all = context_.caches.requests.all();
   for (auto it = all.upper_bound(after); it != all.end(); ++it) {
     const auto& [id, request] = *it;
     for (; next != deleted.end() && next->first < id; ++next) {
@@ -44,7 +44,7 @@ void View::ForEachRequest(const std::function<bool(const RequestStatus&)>& see,
 }
 
 std::optional<RequestStatus> View::FindRequest(const RequestId& id) const {
-  if (const store::StoredRequest* request = context_.requests.Find(id)) return StatusOf(*request);
+  if (const store::StoredRequest* request = context_.caches.requests.Find(id)) return StatusOf(*request);
   const std::map<RequestId, store::StoredRequest>& deleted = failed_.Deleted();
   auto found = deleted.find(id);
   if (found == deleted.end()) return std::nullopt;
@@ -55,10 +55,10 @@ std::optional<WallTime> View::NextBuild(const ImageName& image) const {
   const auto& images = context_.config->common.diskimages;
   auto configured = images.find(image);
   bool is_built = configured != images.end() && !configured->second.is_paused &&
-                  !context_.images.paused().contains(image);
+                  !context_.caches.images.paused().contains(image);
   if (!is_built) return std::nullopt;
   std::optional<WallTime> newest;
-  const auto& builds = context_.images.builds();
+  const auto& builds = context_.caches.images.builds();
   for (auto it = builds.lower_bound({image, BuildId()}); it != builds.end() && it->first.image == image;
        ++it) {
     const ImageBuild& build = it->second.record;
@@ -87,7 +87,7 @@ std::vector<sched::RequestReason> View::OwnReasons(const RequestStatus& status) 
   std::vector<sched::RequestReason> reasons;
   for (const WaitReason& wait : status.waits) {
     reasons.push_back(Sentence(wait));
-    reasons.back().launcher = hostname_;
+    reasons.back().launcher = context_.hostname;
   }
   return reasons;
 }
@@ -153,7 +153,7 @@ WaitReason View::ReasonOfRun(const PoolWorker& pool, const sched::FillPlan& plan
 
 void View::ForEachReason(const std::function<bool(const ReportedReason&)>& see,
                          const RequestId& after) const {
-  const auto& all = context_.requests.all();
+  const auto& all = context_.caches.requests.all();
   for (auto it = all.upper_bound(after); it != all.end(); ++it) {
     std::vector<sched::RequestReason> reasons = OwnReasons(OwnStatusOf(it->second));
     const sched::RequestReason* decides = sched::DecidingReason(reasons);
@@ -166,15 +166,16 @@ listing::Problems View::Problems() const {
   constexpr std::size_t kMaxReasons = 500;
   WallTime now = context_.loop.Now();
   listing::Reasons why;
-  for (const store::StoredRequest* request : listing::WaitingRequests(context_.requests)) {
+  for (const store::StoredRequest* request : listing::WaitingRequests(context_.caches.requests)) {
     bool waits_for_long = now - listing::WaitsSince(request->record) >= listing::kLongWait;
     if (!waits_for_long || why.size() == kMaxReasons) break;
     RequestStatus status = KnownStatusOf(*request);
     if (status.reason) why[request->id] = status.reason->text;
   }
   listing::Configured configured = driver::ConfiguredBy(*context_.config);
-  return listing::FindProblems({configured, context_.registry.all(), context_.nodes, context_.requests,
-                                context_.images, context_.pauses, std::move(why), now});
+  return listing::FindProblems({configured, context_.caches.registry.all(), context_.caches.nodes,
+                                context_.caches.requests, context_.caches.images, context_.caches.pauses,
+                                std::move(why), now});
 }
 
 std::vector<ProviderStatus> View::Providers() const {
@@ -184,15 +185,16 @@ std::vector<ProviderStatus> View::Providers() const {
 }
 
 std::vector<ProviderStatus> View::ClusterProviders() const {
-  std::map<ProviderName, ProviderStatus> announced =
-      AnnouncedProviders({context_.nodes, context_.requests, context_.images, context_.registry,
-                          context_.jobs, context_.leases, context_.pauses});
+  std::map<ProviderName, ProviderStatus> announced = AnnouncedProviders(
+      {context_.caches.nodes, context_.caches.requests, context_.caches.images, context_.caches.registry,
+       context_.caches.jobs, context_.caches.leases, context_.caches.pauses});
   for (ProviderStatus& own : Providers()) {
     ProviderStatus& status = announced[own.name];
     std::swap(status, own);
     status.launchers = std::move(own.launchers);
-    if (std::ranges::find(status.launchers, hostname_) == status.launchers.end())
-      status.launchers.insert(std::ranges::lower_bound(status.launchers, hostname_), hostname_);
+    if (std::ranges::find(status.launchers, context_.hostname) == status.launchers.end())
+      status.launchers.insert(std::ranges::lower_bound(status.launchers, context_.hostname),
+                              context_.hostname);
     for (PoolStatus& pool : own.pools) {
       bool is_known = std::ranges::find(status.pools, pool.name, &PoolStatus::name) != status.pools.end();
       if (!is_known) status.pools.push_back(std::move(pool));
@@ -212,7 +214,7 @@ ProviderStatus View::StatusOf(const ProviderName& name) const {
   status.since = report.since;
   status.notices = report.notices;
   status.is_draining = !context_.config->providers.contains(name);
-  if (const ProviderPause* pause = context_.pauses.Find(name)) status.pause = *pause;
+  if (const ProviderPause* pause = context_.caches.pauses.Find(name)) status.pause = *pause;
   status.health = providers_.HealthOf(name);
   if (status.health.next_attempt) {
     status.next_start = std::max(Duration::zero(), *status.health.next_attempt - context_.loop.SteadyNow());
@@ -221,8 +223,8 @@ ProviderStatus View::StatusOf(const ProviderName& name) const {
   status.launches = context_.ledger.LaunchesInProgress(name);
   status.reserved = context_.ledger.PendingIn(name);
   std::map<PoolName, std::map<std::string_view, int>> nodes;
-  for (const NodeId& id : context_.nodes.OfProvider(name)) {
-    const Node& node = context_.nodes.Find(id)->record;
+  for (const NodeId& id : context_.caches.nodes.OfProvider(name)) {
+    const Node& node = context_.caches.nodes.Find(id)->record;
     std::string_view state = node.state ? ToString(*node.state) : "";
     ++status.nodes[state];
     ++nodes[node.pool][state];
@@ -254,7 +256,7 @@ PoolStatus View::StatusOf(const PoolWorker& worker) const {
   status.used = pool.Used();
   status.reserved = context_.ledger.PendingIn(pool.key());
   for (const auto& [name, config] : pool.config()->labels) {
-    std::size_t free_nodes = context_.nodes.FreeNodes(pool.key(), name).size();
+    std::size_t free_nodes = context_.caches.nodes.FreeNodes(pool.key(), name).size();
     LabelStatus& label = status.labels.emplace_back(name, pool.IsLabelAvailable(name), free_nodes);
     if (auto fault = pool.faults().find(name); fault != pool.faults().end()) label.fault = fault->second;
   }

@@ -25,16 +25,14 @@ class View {
 
   // All arguments outlive it.
   View(const Context& context, const ProviderManager& providers, const Scheduler& scheduler,
-       FailedRequests& failed, const Pools& pools, const DrainingPools& draining, PeerReasons& peers,
-       std::string hostname)
+       FailedRequests& failed, const Pools& pools, const DrainingPools& draining, PeerReasons& peers)
       : context_(context),
         providers_(providers),
         scheduler_(scheduler),
         failed_(failed),
         pools_(pools),
         draining_(draining),
-        peers_(peers),
-        hostname_(std::move(hostname)) {}
+        peers_(peers) {}
 
   // What is missing when not every provider is up and serving, for a person.
   std::string WhyNotReady() const;
@@ -77,7 +75,6 @@ class View {
   const Pools& pools_;
   const DrainingPools& draining_;
   PeerReasons& peers_;
-  const std::string hostname_;
   // What requests see of a pool, made anew once in 100 ms at most: many wait for the same pool.
   struct SeenPool {
     SteadyTime at;

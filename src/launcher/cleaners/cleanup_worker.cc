@@ -26,7 +26,7 @@ Task<> CleanupWorker::Stop() { return tasks_.Stop(); }
 
 Task<> CleanupWorker::Run() {
   while (true) {
-    if (context_.nodes.synced() && context_.requests.synced()) co_await Pass();
+    if (context_.caches.nodes.synced() && context_.caches.requests.synced()) co_await Pass();
     co_await context_.loop.SleepFor(context_.intervals.cleanup);
   }
 }
@@ -85,7 +85,7 @@ bool CleanupWorker::IsPastHoldAge(const Node& node) const {
 bool CleanupWorker::IsUnfinished(const store::StoredNode& node) const {
   if (node.record.state != NodeState::kInit || node.is_locked()) return false;
   if (context_.loop.Now() - node.record.state_time >= context_.intervals.init_node_age) return true;
-  const store::StoredRequest* request = context_.requests.Find(node.record.allocated_to);
+  const store::StoredRequest* request = context_.caches.requests.Find(node.record.allocated_to);
   return request == nullptr || request->record.state != RequestState::kPending;
 }
 
@@ -97,8 +97,8 @@ Task<> CleanupWorker::Delete(NodeId id, std::string kind, std::string why,
 
 Task<> CleanupWorker::MaxReadyAge() {
   std::vector<NodeId> due;
-  for (const NodeId& id : context_.nodes.InState(NodeState::kReady)) {
-    if (IsPastReadyAge(context_.nodes.Find(id)->record)) due.push_back(id);
+  for (const NodeId& id : context_.caches.nodes.InState(NodeState::kReady)) {
+    if (IsPastReadyAge(context_.caches.nodes.Find(id)->record)) due.push_back(id);
   }
   for (const NodeId& id : due) {
     auto applies = [this](const Node& node) { return IsPastReadyAge(node); };
@@ -108,8 +108,8 @@ Task<> CleanupWorker::MaxReadyAge() {
 
 Task<> CleanupWorker::MaxHoldAge() {
   std::vector<NodeId> due;
-  for (const NodeId& id : context_.nodes.InState(NodeState::kHold)) {
-    if (IsPastHoldAge(context_.nodes.Find(id)->record)) due.push_back(id);
+  for (const NodeId& id : context_.caches.nodes.InState(NodeState::kHold)) {
+    if (IsPastHoldAge(context_.caches.nodes.Find(id)->record)) due.push_back(id);
   }
   for (const NodeId& id : due) {
     auto applies = [this](const Node& node) { return IsPastHoldAge(node); };
@@ -119,8 +119,8 @@ Task<> CleanupWorker::MaxHoldAge() {
 
 Task<> CleanupWorker::UnfinishedNodes() {
   std::vector<NodeId> due;
-  for (const NodeId& id : context_.nodes.InState(NodeState::kInit)) {
-    if (IsUnfinished(*context_.nodes.Find(id))) due.push_back(id);
+  for (const NodeId& id : context_.caches.nodes.InState(NodeState::kInit)) {
+    if (IsUnfinished(*context_.caches.nodes.Find(id))) due.push_back(id);
   }
   for (const NodeId& id : due) {
     auto applies = [](const Node& node) { return node.state == NodeState::kInit; };
@@ -130,7 +130,7 @@ Task<> CleanupWorker::UnfinishedNodes() {
 
 // No program creates a node without data; the store reads it again before it removes it.
 Task<> CleanupWorker::EmptyNodes() {
-  std::set<NodeId> empty = context_.nodes.empty_nodes();
+  std::set<NodeId> empty = context_.caches.nodes.empty_nodes();
   for (const NodeId& id : empty) {
     bool is_removed = co_await context_.store.nodes.RemoveEmpty(id);
     if (is_removed) context_.metrics.Add(stats::kCleaned, {"empty_node"});
@@ -147,8 +147,8 @@ bool CleanupWorker::IsOwnerless(const Node& node) const {
 
 Task<> CleanupWorker::NodesWithoutProvider() {
   std::vector<NodeId> due;
-  for (const NodeId& id : context_.nodes.OfProvider(ProviderName())) {
-    const store::StoredNode* node = context_.nodes.Find(id);
+  for (const NodeId& id : context_.caches.nodes.OfProvider(ProviderName())) {
+    const store::StoredNode* node = context_.caches.nodes.Find(id);
     if (!node->is_locked() && IsOwnerless(node->record)) due.push_back(id);
   }
   for (const NodeId& id : due) co_await RemoveIfOwnerless(id);

@@ -69,16 +69,16 @@ DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& provider
 DeletedNodeWorker::~DeletedNodeWorker() = default;
 
 void DeletedNodeWorker::Start() {
-  subscriptions_.push_back(context_.nodes.OnChange(
+  subscriptions_.push_back(context_.caches.nodes.OnChange(
       [this](const NodeId& id, const store::StoredNode*, const store::StoredNode* after) {
         progress_.NotifyAll();
         if (after != nullptr) return Examine(id);
         removed_.erase(id);
       }));
-  subscriptions_.push_back(context_.requests.OnChange(
+  subscriptions_.push_back(context_.caches.requests.OnChange(
       [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
         if (after != nullptr) return;
-        store::FewNodes nodes = context_.nodes.OfRequest(id);
+        store::FewNodes nodes = context_.caches.nodes.OfRequest(id);
         for (const NodeId& node : nodes) Examine(node);
       }));
   loops_.Spawn("sweep dead nodes", Sweep());
@@ -86,28 +86,28 @@ void DeletedNodeWorker::Start() {
 
 Task<> DeletedNodeWorker::ExamineAll() {
   std::vector<NodeId> left;
-  for (const auto& [id, node] : context_.nodes.all()) {
+  for (const auto& [id, node] : context_.caches.nodes.all()) {
     Examine(id);
     if (IsLeft(node)) left.push_back(id);
   }
   if (left.empty()) co_return;
   // In a crowd the cache may show requests as pending that were fulfilled long ago.
-  co_await context_.requests.CatchUp();
+  co_await context_.caches.requests.CatchUp();
   for (const NodeId& id : left) {
-    const store::StoredNode* node = context_.nodes.Find(id);
+    const store::StoredNode* node = context_.caches.nodes.Find(id);
     if (node != nullptr && IsLeft(*node)) FreeNode(id);
   }
 }
 
 // Not asked at each change: when a request is fulfilled, its nodes are seen unlocked first.
 bool DeletedNodeWorker::IsLeft(const store::StoredNode& node) const {
-  return IsUnlockedAndAllocated(node) && context_.requests.synced() &&
-         IsAbandonedBy(context_.requests.Find(node.record.allocated_to));
+  return IsUnlockedAndAllocated(node) && context_.caches.requests.synced() &&
+         IsAbandonedBy(context_.caches.requests.Find(node.record.allocated_to));
 }
 
 Task<> DeletedNodeWorker::Sweep() {
   while (true) {
-    if (context_.nodes.synced()) {
+    if (context_.caches.nodes.synced()) {
       Outcome<> examined = co_await Attempt(ExamineAll());
       if (!examined) logger_.Debug("The sweep ended early: {}", examined.error().message());
     }
@@ -128,17 +128,17 @@ Task<> DeletedNodeWorker::Stop() {
 }
 
 void DeletedNodeWorker::ProviderStarted(const ProviderName& provider) {
-  std::set<NodeId> nodes = context_.nodes.OfProvider(provider);
+  std::set<NodeId> nodes = context_.caches.nodes.OfProvider(provider);
   for (const NodeId& node : nodes) Examine(node);
 }
 
 bool DeletedNodeWorker::IsClean(const ProviderName& provider) const {
   auto is_clean = [this](const NodeId& id) {
-    const store::StoredNode* node = context_.nodes.Find(id);
+    const store::StoredNode* node = context_.caches.nodes.Find(id);
     bool is_garbage = node->record.state && IsGarbageWhenUnlocked(*node->record.state) && !node->is_locked();
     return !works_.IsUnderWay(id) && !is_garbage;
   };
-  const auto& nodes = context_.nodes.OfProvider(provider);
+  const auto& nodes = context_.caches.nodes.OfProvider(provider);
   return std::all_of(nodes.begin(), nodes.end(), is_clean);
 }
 
@@ -155,7 +155,7 @@ void DeletedNodeWorker::Examine(const NodeId& id) {
 }
 
 std::optional<DeletedNodeWorker::Works::Work> DeletedNodeWorker::WorkFor(const NodeId& id) {
-  const store::StoredNode* node = context_.nodes.Find(id);
+  const store::StoredNode* node = context_.caches.nodes.Find(id);
   bool is_ours = node != nullptr && !node->is_locked() && node->record.state && !removed_.contains(id) &&
                  providers_.Manages(node->record.provider);
   if (is_ending_ || !is_ours) return std::nullopt;
@@ -163,14 +163,14 @@ std::optional<DeletedNodeWorker::Works::Work> DeletedNodeWorker::WorkFor(const N
     if (providers_.Find(node->record.provider) == nullptr) return std::nullopt;
     return Works::Work{"delete node", ThenNotify(Delete(id))};
   }
-  bool is_abandoned = IsUnlockedAndAllocated(*node) && context_.requests.synced() &&
-                      context_.requests.Find(node->record.allocated_to) == nullptr;
+  bool is_abandoned = IsUnlockedAndAllocated(*node) && context_.caches.requests.synced() &&
+                      context_.caches.requests.Find(node->record.allocated_to) == nullptr;
   if (!is_abandoned) return std::nullopt;
   return Works::Work{"deallocate node", ThenNotify(Deallocate(id))};
 }
 
 void DeletedNodeWorker::FreeNode(const NodeId& id) {
-  bool is_ours = providers_.Manages(context_.nodes.Find(id)->record.provider);
+  bool is_ours = providers_.Manages(context_.caches.nodes.Find(id)->record.provider);
   if (is_ours && !is_ending_) works_.Do(id, {"deallocate node", ThenNotify(Deallocate(id))});
 }
 
@@ -200,7 +200,7 @@ Task<> DeletedNodeWorker::Delete(NodeId id) {
   std::optional<Node> removed = co_await WithCleanup(DeleteLocked(node, std::move(locked->note)), unlock);
   if (!removed) co_return;
   context_.metrics.Add(stats::kCleaned, {"deleted_node"});
-  if (context_.nodes.Find(id) != nullptr) removed_.insert(id);
+  if (context_.caches.nodes.Find(id) != nullptr) removed_.insert(id);
   logger_.About({"", "", id.value}).Info("Deleted");
   if (auto provider = providers_.Find(removed->provider)) provider->NodeDeleted(id, *removed);
 }
@@ -251,7 +251,7 @@ Task<> DeletedNodeWorker::ShowDeletion(store::LockedNode& node, Duration after) 
 }
 
 Task<> DeletedNodeWorker::Deallocate(NodeId id) {
-  const store::StoredNode* cached = context_.nodes.Find(id);
+  const store::StoredNode* cached = context_.caches.nodes.Find(id);
   if (cached == nullptr) co_return;
   RequestId request = cached->record.allocated_to;
   if (context_.ledger.IsClaimed(id)) co_return;

@@ -16,10 +16,11 @@ DrainWorker::~DrainWorker() = default;
 
 void DrainWorker::Start() {
   subscriptions_.push_back(
-      context_.nodes.OnChange([this](const NodeId& id, const store::StoredNode*,
-                                     const store::StoredNode* after) { NodeChanged(id, after); }));
-  subscriptions_.push_back(context_.pauses.OnChange([this](const ProviderName& provider, const ProviderPause*,
-                                                           const ProviderPause*) { AddNodesOf(provider); }));
+      context_.caches.nodes.OnChange([this](const NodeId& id, const store::StoredNode*,
+                                            const store::StoredNode* after) { NodeChanged(id, after); }));
+  subscriptions_.push_back(
+      context_.caches.pauses.OnChange([this](const ProviderName& provider, const ProviderPause*,
+                                             const ProviderPause*) { AddNodesOf(provider); }));
   tasks_.Spawn("drain providers", Run());
 }
 
@@ -29,7 +30,7 @@ Task<> DrainWorker::Stop() {
 }
 
 bool DrainWorker::IsDrained(const ProviderName& provider) const {
-  const ProviderPause* pause = context_.pauses.Find(provider);
+  const ProviderPause* pause = context_.caches.pauses.Find(provider);
   if (pause == nullptr || !pause->is_drained) return false;
   std::shared_ptr<driver::Provider> running = providers_.Find(provider);
   return running && running->launches_nodes();
@@ -45,12 +46,13 @@ void DrainWorker::NodeChanged(const NodeId& id, const store::StoredNode* node) {
 
 void DrainWorker::AddNodesOf(const ProviderName& provider) {
   if (!IsDrained(provider)) return;
-  for (const NodeId& id : context_.nodes.OfProvider(provider)) NodeChanged(id, context_.nodes.Find(id));
+  for (const NodeId& id : context_.caches.nodes.OfProvider(provider))
+    NodeChanged(id, context_.caches.nodes.Find(id));
 }
 
 // For what no event announces: the provider has started, or a deletion has failed.
 void DrainWorker::Sweep() {
-  for (const auto& [provider, pause] : context_.pauses.all()) AddNodesOf(provider);
+  for (const auto& [provider, pause] : context_.caches.pauses.all()) AddNodesOf(provider);
 }
 
 Task<> DrainWorker::Run() {
@@ -72,7 +74,7 @@ Task<> DrainWorker::Run() {
 }
 
 Task<> DrainWorker::Delete(NodeId id) {
-  const store::StoredNode* node = context_.nodes.Find(id);
+  const store::StoredNode* node = context_.caches.nodes.Find(id);
   if (node == nullptr || !IsDrained(node->record.provider)) co_return;
   auto applies = [this](const Node& record) { return record.is_free() && IsDrained(record.provider); };
   co_await MarkDeleting(context_, providers_, logger_, id, "drained", "its provider is drained", applies);

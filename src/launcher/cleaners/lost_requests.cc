@@ -39,16 +39,16 @@ LostRequests::LostRequests(Context& context)
 LostRequests::~LostRequests() = default;
 
 void LostRequests::Start() {
-  subscriptions_.push_back(context_.requests.OnChange(
+  subscriptions_.push_back(context_.caches.requests.OnChange(
       [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
         if (after != nullptr) return resets_.Notice(id);
         RemoveIfServed(id);
       }));
-  subscriptions_.push_back(context_.request_locks.OnChange([this](const RequestId& id) {
+  subscriptions_.push_back(context_.caches.request_locks.OnChange([this](const RequestId& id) {
     resets_.Notice(id);
     RemoveIfServed(id);
   }));
-  for (const RequestId& id : context_.requests.InState(RequestState::kPending)) resets_.Notice(id);
+  for (const RequestId& id : context_.caches.requests.InState(RequestState::kPending)) resets_.Notice(id);
   loops_.Spawn("remove request locks", removal_.Run());
   loops_.Spawn("sweep request locks", Sweep());
 }
@@ -66,9 +66,9 @@ void LostRequests::Served(const RequestId& id) {
 }
 
 bool LostRequests::IsLost(const RequestId& id) const {
-  const store::StoredRequest* request = context_.requests.Find(id);
+  const store::StoredRequest* request = context_.caches.requests.Find(id);
   return request != nullptr && request->record.state == RequestState::kPending &&
-         !context_.request_locks.IsLocked(id);
+         !context_.caches.request_locks.IsLocked(id);
 }
 
 // The end of a lock is seen at once, the record written with it only a read later; so a request is lost only
@@ -85,7 +85,7 @@ Task<> LostRequests::Reset(RequestId id) {
   auto request = co_await context_.store.requests.TryLock(id);
   if (!request) co_return;
   if (request->record().state != RequestState::kPending) co_return co_await request->Unlock();
-  store::FewNodes nodes = context_.nodes.OfRequest(id);
+  store::FewNodes nodes = context_.caches.nodes.OfRequest(id);
   for (const NodeId& node : nodes) co_await FreeNode(node, id);
   WallTime now = context_.loop.Now();
   auto reset = [now](NodeRequest& record) {
@@ -122,13 +122,13 @@ Task<> LostRequests::FreeNode(NodeId id, RequestId request) {
 // The cache has shown a request that this launcher served. If it does not any more, the request is gone for
 // good.
 void LostRequests::RemoveIfServed(const RequestId& id) {
-  bool is_there = context_.requests.Find(id) != nullptr || context_.requests.IsMalformed(id);
+  bool is_there = context_.caches.requests.Find(id) != nullptr || context_.caches.requests.IsMalformed(id);
   if (served_.contains(id) && !is_there) RemoveDirectory(id);
 }
 
 void LostRequests::RemoveDirectory(const RequestId& id) {
-  auto directory = context_.request_locks.all().find(id);
-  if (directory == context_.request_locks.all().end()) {
+  auto directory = context_.caches.request_locks.all().find(id);
+  if (directory == context_.caches.request_locks.all().end()) {
     served_.erase(id);
     return;
   }
@@ -175,8 +175,8 @@ Task<> LostRequests::Sweep() {
     co_await context_.loop.SleepFor(context_.intervals.cleanup);
     std::set<RequestId> idle;
     std::vector<RequestId> left;
-    for (const auto& [id, directory] : context_.request_locks.all()) {
-      if (!directory.contenders.empty() || context_.requests.Find(id) != nullptr) continue;
+    for (const auto& [id, directory] : context_.caches.request_locks.all()) {
+      if (!directory.contenders.empty() || context_.caches.requests.Find(id) != nullptr) continue;
       if (seen.contains(id)) {
         left.push_back(id);
       } else {
@@ -184,7 +184,7 @@ Task<> LostRequests::Sweep() {
       }
     }
     seen = std::move(idle);
-    for (const RequestId& id : context_.requests.InState(RequestState::kPending)) resets_.Notice(id);
+    for (const RequestId& id : context_.caches.requests.InState(RequestState::kPending)) resets_.Notice(id);
     Outcome<> removed = co_await Attempt(RemoveIfGone(std::move(left)));
     if (!removed) logger_.Debug("The sweep of request locks ended early: {}", removed.error().message());
   }

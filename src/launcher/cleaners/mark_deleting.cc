@@ -7,7 +7,7 @@ namespace nodepool::launcher {
 
 Task<> MarkDeleting(Context& context, const ProviderManager& providers, const log::Logger& logger, NodeId id,
                     std::string kind, std::string why, std::function<bool(const Node&)> applies) {
-  const store::StoredNode* cached = context.nodes.Find(id);
+  const store::StoredNode* cached = context.caches.nodes.Find(id);
   if (cached == nullptr || cached->is_locked() || !providers.Manages(cached->record.provider)) co_return;
   auto node = co_await LockUnclaimed(context, id);
   if (!node) co_return;

@@ -1,11 +1,11 @@
 #include "launcher/jobs/job_events.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "async/attempt.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
+#include "launcher/elected.h"
 #include "net/zmq_subscriber.h"
 
 namespace nodepool::launcher {
@@ -22,16 +22,13 @@ JobDecision Ignored(std::string why, NodeId node = {}) { return {false, std::mov
 
 }  // namespace
 
-JobEvents::JobEvents(Context& context, std::string hostname)
-    : context_(context),
-      hostname_(std::move(hostname)),
-      logger_("nodepool.NodeUpdateListener"),
-      tasks_(context.loop, logger_) {
-  subscriptions_.push_back(
-      context_.jobs.OnRule([this](const JobId& id, const store::StoredJobRule* rule) { SetRule(id, rule); }));
-  subscriptions_.push_back(context_.jobs.OnHoldNote(
+JobEvents::JobEvents(Context& context)
+    : context_(context), logger_("nodepool.NodeUpdateListener"), tasks_(context.loop, logger_) {
+  subscriptions_.push_back(context_.caches.jobs.OnRule(
+      [this](const JobId& id, const store::StoredJobRule* rule) { SetRule(id, rule); }));
+  subscriptions_.push_back(context_.caches.jobs.OnHoldNote(
       [this](const NodeId& id, const store::StoredHoldNote*) { CheckHoldNote(id); }));
-  subscriptions_.push_back(context_.nodes.OnChange(
+  subscriptions_.push_back(context_.caches.nodes.OnChange(
       [this](const NodeId& id, const store::StoredNode*, const store::StoredNode*) { CheckHoldNote(id); }));
 }
 
@@ -59,7 +56,10 @@ void JobEvents::Reconfigure() {
     tasks_.Cancel(*competing_);
     competing_.reset();
   } else if (!listening_.empty() && !competing_) {
-    competing_ = tasks_.Spawn("stand for the handling of job events", Compete());
+    competing_ = tasks_.Spawn("contend for the handling of job events",
+                              LeadWhenElected(
+                                  context_.store.jobs.Election(Contender(context_)),
+                                  [this] { return Lead(); }, "Handling job events", logger_));
   }
 }
 
@@ -108,11 +108,6 @@ void JobEvents::Receive(std::string_view message) {
   arrived_.Set();
 }
 
-Task<> JobEvents::Compete() {
-  zk::Election election = context_.store.jobs.Election(fmt::format("{}-{}", hostname_, getpid()));
-  co_await election.RunForEver([this] { return Lead(); }, "Handling job events", logger_);
-}
-
 Task<> JobEvents::Lead() {
   logger_.Info("Elected to handle job events");
   while (true) {
@@ -146,9 +141,9 @@ Task<JobDecision> JobEvents::Decide(JobEvent event) {
   for (int i = 0; i < kAttempts; ++i) {
     // The caches show at least this version. Read it before the records: a note is then seen, or what became
     // of it.
-    std::int32_t seen_version = context_.jobs.hold_notes_version();
-    co_await context_.jobs.CatchUp();
-    co_await context_.nodes.CatchUp();
+    std::int32_t seen_version = context_.caches.jobs.hold_notes_version();
+    co_await context_.caches.jobs.CatchUp();
+    co_await context_.caches.nodes.CatchUp();
     Plan plan = PlanFor(event);
     const NodeId& node = plan.decision.node;
     NoteResult result = NoteResult::kDone;
@@ -165,14 +160,15 @@ Task<JobDecision> JobEvents::Decide(JobEvent event) {
 }
 
 std::optional<NodeId> JobEvents::NodeOf(const JobEvent& event) const {
-  auto find = [this](const NodeId& id) { return context_.nodes.Find(id); };
-  sched::KnownNodes known{
-      [find](const NodeId& id) { return find(id) != nullptr; },
-      [this](const std::string& name) -> const std::set<NodeId>& { return context_.nodes.Named(name); },
-      [find](const NodeId& id) {
-        const store::StoredNode* node = find(id);
-        return node != nullptr && CanBeHeld(node->record);
-      }};
+  auto find = [this](const NodeId& id) { return context_.caches.nodes.Find(id); };
+  sched::KnownNodes known{[find](const NodeId& id) { return find(id) != nullptr; },
+                          [this](const std::string& name) -> const std::set<NodeId>& {
+                            return context_.caches.nodes.Named(name);
+                          },
+                          [find](const NodeId& id) {
+                            const store::StoredNode* node = find(id);
+                            return node != nullptr && CanBeHeld(node->record);
+                          }};
   return ResolveNode(event.node_name, known);
 }
 
@@ -182,13 +178,13 @@ JobEvents::Plan JobEvents::PlanFor(const JobEvent& event) const {
     return {Ignored("no rule wants nodes of this job held"), std::nullopt};
   std::optional<NodeId> id = NodeOf(event);
   if (!id) return {Ignored("no node, or more than one, is known by this name"), std::nullopt};
-  const Node& node = context_.nodes.Find(*id)->record;
+  const Node& node = context_.caches.nodes.Find(*id)->record;
   if (node.state == NodeState::kHold) return {{true, *id, "the node is held already"}, std::nullopt};
-  if (context_.jobs.FindHoldNote(*id) != nullptr)
+  if (context_.caches.jobs.FindHoldNote(*id) != nullptr)
     return {{true, *id, "the node is going to be held already"}, std::nullopt};
   if (!CanBeHeld(node)) return {Ignored("the node is not in use", *id), std::nullopt};
-  std::size_t held =
-      sched::CountHolds(rule->matcher, context_.nodes.HeldByJob(), context_.jobs.HoldNotesByJob());
+  std::size_t held = sched::CountHolds(rule->matcher, context_.caches.nodes.HeldByJob(),
+                                       context_.caches.jobs.HoldNotesByJob());
   if (held >= static_cast<std::size_t>(rule->limit)) {
     return {Ignored(fmt::format("enough nodes are held by rule {}: {}", rule->id, held), *id), std::nullopt};
   }
@@ -199,15 +195,15 @@ JobEvents::Plan JobEvents::PlanFor(const JobEvent& event) const {
 // Finds removals that a lost session interrupted.
 Task<> JobEvents::Sweep() {
   while (true) {
-    for (const auto& [id, note] : context_.jobs.hold_notes()) CheckHoldNote(id);
+    for (const auto& [id, note] : context_.caches.jobs.hold_notes()) CheckHoldNote(id);
     co_await context_.loop.SleepFor(context_.intervals.cleanup);
   }
 }
 
 // A hold note is removed when its node is held or gone.
 void JobEvents::CheckHoldNote(const NodeId& id) {
-  if (context_.jobs.FindHoldNote(id) == nullptr || !context_.nodes.synced()) return;
-  const store::StoredNode* node = context_.nodes.Find(id);
+  if (context_.caches.jobs.FindHoldNote(id) == nullptr || !context_.caches.nodes.synced()) return;
+  const store::StoredNode* node = context_.caches.nodes.Find(id);
   if (node != nullptr && node->record.state != NodeState::kHold) return;
   if (!removing_.insert(id).second) return;
   tasks_.Spawn("remove a hold note", {"", "", id.value}, RemoveHoldNote(id));

@@ -32,7 +32,7 @@ struct JobDecision {
 // earlier notes into account.
 class JobEvents {
  public:
-  JobEvents(Context& context, std::string hostname);
+  explicit JobEvents(Context& context);
   ~JobEvents();  // call Stop() first
 
   // The caches are complete.
@@ -60,7 +60,6 @@ class JobEvents {
   };
 
   TaskGroup::TaskId Listen(const std::string& endpoint);
-  Task<> Compete();
   Task<> Lead();
   Task<> DecideOrRemember(Heard heard);
   Task<> Sweep();
@@ -73,7 +72,6 @@ class JobEvents {
   void CheckHoldNote(const NodeId& node);
 
   Context& context_;
-  std::string hostname_;
   log::Logger logger_;
   sched::JobRules rules_;
   std::deque<Heard> heard_;  // oldest first

@@ -45,8 +45,8 @@ bool IsWaiting(const store::StoredLease* lease) {
 }  // namespace
 
 LeaseDesk::LeaseDesk(Context& context) : context_(context) {
-  changes_ =
-      context_.leases.OnChange([this](const LeaseId& id, const auto*, const store::StoredLease* after) {
+  changes_ = context_.caches.leases.OnChange(
+      [this](const LeaseId& id, const auto*, const store::StoredLease* after) {
         if (IsWaiting(after)) return;
         if (auto waiting = waiting_.find(id); waiting != waiting_.end()) waiting->second.NotifyAll();
       });
@@ -55,23 +55,24 @@ LeaseDesk::LeaseDesk(Context& context) : context_(context) {
 LeaseDesk::~LeaseDesk() = default;
 
 std::size_t LeaseDesk::NodesOf(const std::string& client) const {
-  return context_.leases.NodeCountOf(client) + FindOrEmpty(being_made_, client).nodes + HeldNodesOf(client);
+  return context_.caches.leases.NodeCountOf(client) + FindOrEmpty(being_made_, client).nodes +
+         HeldNodesOf(client);
 }
 
 // A node that is being held may be in neither cache for a moment.
 std::size_t LeaseDesk::HeldNodesOf(const std::string& client) const {
-  const std::set<NodeId>& held = context_.nodes.HeldBy(client);
+  const std::set<NodeId>& held = context_.caches.nodes.HeldBy(client);
   std::set<NodeId> unseen;
   auto [begin, end] = being_held_.equal_range(client);
   for (const auto& [key, node] : std::ranges::subrange(begin, end)) {
-    if (!held.contains(node) && context_.leases.Holding(node) == nullptr) unseen.insert(node);
+    if (!held.contains(node) && context_.caches.leases.Holding(node) == nullptr) unseen.insert(node);
   }
   return held.size() + unseen.size();
 }
 
 Result LeaseDesk::Check(const LeaseOrder& order) const {
-  if (context_.leases.all().size() + leases_being_made_ >= kMaxLeases) return Result::kFull;
-  std::size_t leases = context_.leases.OfClient(order.client).size();
+  if (context_.caches.leases.all().size() + leases_being_made_ >= kMaxLeases) return Result::kFull;
+  std::size_t leases = context_.caches.leases.OfClient(order.client).size();
   if (leases + FindOrEmpty(being_made_, order.client).leases >= kMaxLeasesOfClient)
     return Result::kTooManyLeases;
   bool is_too_much = order.max_nodes && NodesOf(order.client) + order.labels.size() > *order.max_nodes;
@@ -81,7 +82,7 @@ Result LeaseDesk::Check(const LeaseOrder& order) const {
 // What this launcher has configured comes, also while a provider of it cannot be used.
 std::string LeaseDesk::FaultOf(const std::vector<LabelName>& labels) const {
   std::vector<const Component*> components;
-  for (const auto& [path, component] : context_.registry.all()) components.push_back(&component);
+  for (const auto& [path, component] : context_.caches.registry.all()) components.push_back(&component);
   std::set<LabelName> configured;
   std::set<ProviderName> known;
   for (const auto& [name, provider] : context_.config->providers) {
@@ -126,7 +127,7 @@ Task<PlacedOrder> LeaseDesk::Make(LeaseOrder order) {
   request.relative_priority = order.relative_priority;
   std::string precedence = fmt::format("{:03}", order.priority);
   bool is_made = co_await context_.store.leases.Create(id, std::move(lease), std::move(request), precedence);
-  co_await context_.leases.CatchUp();
+  co_await context_.caches.leases.CatchUp();
   if (!is_made) co_return co_await Repeat(id, order);
   co_return PlacedOrder{Result::kMade, id, 0};
 }
@@ -139,8 +140,8 @@ Task<PlacedOrder> LeaseDesk::Repeat(LeaseId id, const LeaseOrder& order) {
 }
 
 Task<std::optional<store::StoredLease>> LeaseDesk::Find(LeaseId id) {
-  if (context_.leases.Find(id) == nullptr) co_await context_.leases.CatchUp();
-  const store::StoredLease* found = context_.leases.Find(id);
+  if (context_.caches.leases.Find(id) == nullptr) co_await context_.caches.leases.CatchUp();
+  const store::StoredLease* found = context_.caches.leases.Find(id);
   if (found == nullptr) co_return std::nullopt;
   co_return *found;
 }
@@ -157,7 +158,7 @@ Task<> LeaseDesk::AwaitDecision(LeaseId id, SteadyTime deadline) {
 }
 
 Task<> LeaseDesk::Wait(LeaseId id) {
-  while (IsWaiting(context_.leases.Find(id))) co_await waiting_[id].Wait();
+  while (IsWaiting(context_.caches.leases.Find(id))) co_await waiting_[id].Wait();
 }
 
 // A renewal by another process or request meanwhile counts: many at once would only keep each other from
@@ -174,7 +175,7 @@ Task<bool> LeaseDesk::Renew(LeaseId id) {
     return Change::kWrite;
   };
   bool is_written = co_await context_.store.leases.Update(id, renew);
-  if (is_written || is_renewed) co_await context_.leases.CatchUp();
+  if (is_written || is_renewed) co_await context_.caches.leases.CatchUp();
   co_return is_written || is_renewed;
 }
 
@@ -192,13 +193,13 @@ Task<bool> LeaseDesk::End(LeaseId id) {
 
 Task<bool> LeaseDesk::HoldNode(LeaseId id, NodeId node, std::string reason,
                                std::optional<std::int64_t> seconds) {
-  const store::StoredLease* lease = context_.leases.Find(id);
+  const store::StoredLease* lease = context_.caches.leases.Find(id);
   std::string client = lease == nullptr ? "" : lease->record.client;
   auto entry = being_held_.emplace(client, node);
   ScopeExit seen([this, entry] { being_held_.erase(entry); });
   bool is_done = co_await context_.store.leases.HoldNode(id, node, std::move(reason), seconds);
-  if (is_done) co_await context_.leases.CatchUp();
-  if (is_done) co_await context_.nodes.CatchUp();
+  if (is_done) co_await context_.caches.leases.CatchUp();
+  if (is_done) co_await context_.caches.nodes.CatchUp();
   co_return is_done;
 }
 

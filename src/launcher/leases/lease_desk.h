@@ -65,7 +65,7 @@ class LeaseDesk {
   Task<bool> End(LeaseId id);
   Task<bool> HoldNode(LeaseId id, NodeId node, std::string reason, std::optional<std::int64_t> seconds);
 
-  const store::LeaseCache& leases() const { return context_.leases; }
+  const store::LeaseCache& leases() const { return context_.caches.leases; }
 
  private:
   // What the cache does not show yet.

@@ -1,11 +1,9 @@
 #include "launcher/leases/lease_keeper.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "async/cleanup.h"
+#include "launcher/elected.h"
 #include "launcher/leases/lease_term.h"
 
 namespace nodepool::launcher {
@@ -17,21 +15,18 @@ bool IsInUseForALease(const store::StoredNode* node) {
 
 }  // namespace
 
-LeaseKeeper::LeaseKeeper(Context& context, std::string hostname)
-    : context_(context),
-      hostname_(std::move(hostname)),
-      logger_("nodepool.LeaseKeeper"),
-      tasks_(context.loop, logger_) {}
+LeaseKeeper::LeaseKeeper(Context& context)
+    : context_(context), logger_("nodepool.LeaseKeeper"), tasks_(context.loop, logger_) {}
 
 LeaseKeeper::~LeaseKeeper() = default;
 
 void LeaseKeeper::Start() {
-  if (IsNeeded()) return StandOnce();
-  subscriptions_.push_back(context_.leases.OnChange(
-      [this](const LeaseId&, const store::StoredLease*, const store::StoredLease*) { StandOnce(); }));
-  subscriptions_.push_back(context_.nodes.OnChange(
+  if (IsNeeded()) return ContendOnce();
+  subscriptions_.push_back(context_.caches.leases.OnChange(
+      [this](const LeaseId&, const store::StoredLease*, const store::StoredLease*) { ContendOnce(); }));
+  subscriptions_.push_back(context_.caches.nodes.OnChange(
       [this](const NodeId&, const store::StoredNode*, const store::StoredNode* after) {
-        if (!stands_ && IsInUseForALease(after)) StandOnce();
+        if (!contends_ && IsInUseForALease(after)) ContendOnce();
       }));
 }
 
@@ -41,19 +36,18 @@ Task<> LeaseKeeper::Stop() {
 }
 
 bool LeaseKeeper::IsNeeded() const {
-  if (!context_.leases.all().empty()) return true;
-  return std::ranges::any_of(context_.nodes.InState(NodeState::kInUse),
-                             [this](const NodeId& id) { return IsInUseForALease(context_.nodes.Find(id)); });
+  if (!context_.caches.leases.all().empty()) return true;
+  return std::ranges::any_of(context_.caches.nodes.InState(NodeState::kInUse), [this](const NodeId& id) {
+    return IsInUseForALease(context_.caches.nodes.Find(id));
+  });
 }
 
-void LeaseKeeper::StandOnce() {
-  if (std::exchange(stands_, true)) return;
-  tasks_.Spawn("stand for the keeping of leases", Compete());
-}
-
-Task<> LeaseKeeper::Compete() {
-  zk::Election election = context_.store.leases.Election(fmt::format("{}-{}", hostname_, getpid()));
-  co_await election.RunForEver([this] { return Lead(); }, "Keeping leases", logger_);
+void LeaseKeeper::ContendOnce() {
+  if (std::exchange(contends_, true)) return;
+  tasks_.Spawn("contend for the keeping of leases",
+               LeadWhenElected(
+                   context_.store.leases.Election(Contender(context_)), [this] { return Lead(); },
+                   "Keeping leases", logger_));
 }
 
 Task<> LeaseKeeper::Lead() {

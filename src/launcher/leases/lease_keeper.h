@@ -1,6 +1,5 @@
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "async/task_group.h"
@@ -13,7 +12,7 @@ namespace nodepool::launcher {
 // lease, or a node in use for one, all launchers contend; the elected one moves the leases on (LeaseTerm).
 class LeaseKeeper {
  public:
-  LeaseKeeper(Context& context, std::string hostname);
+  explicit LeaseKeeper(Context& context);
   ~LeaseKeeper();  // call Stop() first
 
   // The caches are complete.
@@ -22,14 +21,12 @@ class LeaseKeeper {
 
  private:
   bool IsNeeded() const;
-  void StandOnce();
-  Task<> Compete();
+  void ContendOnce();
   Task<> Lead();
 
   Context& context_;
-  std::string hostname_;
   log::Logger logger_;
-  bool stands_ = false;
+  bool contends_ = false;
   TaskGroup tasks_;
   std::vector<Subscription> subscriptions_;
 };

@@ -26,16 +26,16 @@ struct Findings {
 
 Findings Find(const Context& context) {
   Findings findings;
-  for (const NodeId& id : context.nodes.InState(NodeState::kInUse)) {
-    std::optional<LeaseId> lease = LeaseOf(context.nodes.Find(id)->record);
+  for (const NodeId& id : context.caches.nodes.InState(NodeState::kInUse)) {
+    std::optional<LeaseId> lease = LeaseOf(context.caches.nodes.Find(id)->record);
     if (!lease) continue;
-    const store::StoredLease* holder = context.leases.Holding(id);
+    const store::StoredLease* holder = context.caches.leases.Holding(id);
     bool is_held = holder != nullptr && holder->id == *lease;
     (is_held ? findings.held : findings.orphans).push_back({id, *lease});
   }
-  for (const auto& [id, request] : context.requests.all()) {
+  for (const auto& [id, request] : context.caches.requests.all()) {
     std::optional<LeaseId> lease = LeaseOf(request.record);
-    if (lease && context.leases.Find(*lease) == nullptr) findings.requests.push_back({id, *lease});
+    if (lease && context.caches.leases.Find(*lease) == nullptr) findings.requests.push_back({id, *lease});
   }
   return findings;
 }

@@ -44,7 +44,7 @@ Task<> LeaseTerm::Run() {
   Subscribe();
   GrantAll();
   std::vector<LeaseId> all;
-  for (const auto& [id, lease] : context_.leases.all()) all.push_back(id);
+  for (const auto& [id, lease] : context_.caches.leases.all()) all.push_back(id);
   for (const LeaseId& id : all) steps_.Notice(id);
   tasks_.Spawn("sweep leases", SweepLeases(context_, logger_, [this](const LeaseId& id) {
                  steps_.Do(id, {"drop lost nodes of a lease", DropNodes(id)});
@@ -59,14 +59,16 @@ Task<> LeaseTerm::Stop() {
 }
 
 void LeaseTerm::Subscribe() {
+  subscriptions_.push_back(context_.caches.leases.OnChange(
+      [this](const LeaseId& id, const store::StoredLease* before, const store::StoredLease* after) {
+        LeaseChanged(id, before, after);
+      }));
   subscriptions_.push_back(
-      context_.leases.OnChange([this](const LeaseId& id, const store::StoredLease* before,
-                                      const store::StoredLease* after) { LeaseChanged(id, before, after); }));
-  subscriptions_.push_back(context_.requests.OnChange([this](const RequestId& id, const auto*, const auto*) {
-    if (const store::StoredLease* lease = context_.leases.WaitingFor(id)) steps_.Notice(lease->id);
-  }));
-  subscriptions_.push_back(context_.nodes.OnChange([this](const NodeId& id, const auto*, const auto*) {
-    if (const store::StoredLease* lease = context_.leases.Holding(id)) steps_.Notice(lease->id);
+      context_.caches.requests.OnChange([this](const RequestId& id, const auto*, const auto*) {
+        if (const store::StoredLease* lease = context_.caches.leases.WaitingFor(id)) steps_.Notice(lease->id);
+      }));
+  subscriptions_.push_back(context_.caches.nodes.OnChange([this](const NodeId& id, const auto*, const auto*) {
+    if (const store::StoredLease* lease = context_.caches.leases.Holding(id)) steps_.Notice(lease->id);
   }));
   // While ZooKeeper was away, clients could not renew.
   subscriptions_.push_back(context_.store.tree.client().OnSession([this](zk::SessionState state) {
@@ -76,7 +78,8 @@ void LeaseTerm::Subscribe() {
 
 void LeaseTerm::GrantAll() {
   SteadyTime now = context_.loop.SteadyNow();
-  for (const auto& [id, lease] : context_.leases.all()) deadlines_.Set(id, now + lease.record.duration());
+  for (const auto& [id, lease] : context_.caches.leases.all())
+    deadlines_.Set(id, now + lease.record.duration());
   expiry_.Wake();
 }
 
@@ -92,9 +95,9 @@ void LeaseTerm::LeaseChanged(const LeaseId& id, const store::StoredLease* before
 SteadyTime LeaseTerm::EndExpired() {
   SteadyTime now = context_.loop.SteadyNow();
   for (const LeaseId& id : deadlines_.TakeDue(now)) {
-    const store::StoredLease* lease = context_.leases.Find(id);
+    const store::StoredLease* lease = context_.caches.leases.Find(id);
     if (lease == nullptr) continue;
-    bool must_wait = steps_.IsUnderWay(id) || !context_.leases.synced();
+    bool must_wait = steps_.IsUnderWay(id) || !context_.caches.leases.synced();
     deadlines_.Set(id, now + (must_wait ? kBusyPause : kEndPause));  // in case that it fails
     if (must_wait) continue;
     steps_.Do(id, {"end a lease", EndUnrenewed(id, lease->revision.version)});
@@ -103,11 +106,11 @@ SteadyTime LeaseTerm::EndExpired() {
 }
 
 std::optional<LeaseTerm::Steps::Work> LeaseTerm::WorkFor(const LeaseId& id) {
-  const store::StoredLease* lease = context_.leases.Find(id);
+  const store::StoredLease* lease = context_.caches.leases.Find(id);
   if (lease == nullptr) return std::nullopt;
-  const store::StoredRequest* request = context_.requests.Find(lease->record.request);
+  const store::StoredRequest* request = context_.caches.requests.Find(lease->record.request);
   auto node = [this](const NodeId& node_id) {
-    const store::StoredNode* found = context_.nodes.Find(node_id);
+    const store::StoredNode* found = context_.caches.nodes.Find(node_id);
     return found == nullptr ? nullptr : &found->record;
   };
   switch (sched::NextStep(lease->record, request == nullptr ? nullptr : &request->record, node)) {
@@ -129,8 +132,8 @@ std::optional<LeaseTerm::Steps::Work> LeaseTerm::WorkFor(const LeaseId& id) {
 
 // The only scan of all requests, after the death of a web server.
 Task<> LeaseTerm::NoteRequest(LeaseId id) {
-  co_await context_.requests.CatchUp();
-  const auto& requests = context_.requests.all();
+  co_await context_.caches.requests.CatchUp();
+  const auto& requests = context_.caches.requests.all();
   auto found = std::ranges::find_if(
       requests, [&](const auto& entry) { return entry.second.record.event_id == id.value; });
   if (found == requests.end()) co_return co_await Fail(std::move(id));

@@ -51,14 +51,14 @@ void NodeSet::Claim(const std::vector<sched::FillPlan::Reuse>& reuses) {
 }
 
 Task<> NodeSet::CatchUp() {
-  std::function<Task<bool>()> catch_up = [this] { return CatchUpWith(context_.nodes); };
+  std::function<Task<bool>()> catch_up = [this] { return CatchUpWith(context_.caches.nodes); };
   co_await store::Repeat<bool>(context_.loop, context_.random, catch_up);
 }
 
 Task<> NodeSet::Reuse(sched::FillPlan::Reuse reuse, std::shared_ptr<DriverSide> driver,
                       store::LockedRequest& request) {
   auto claim = claims_.extract(reuse.node);
-  const store::StoredNode* cached = context_.nodes.Find(reuse.node);
+  const store::StoredNode* cached = context_.caches.nodes.Find(reuse.node);
   if (cached == nullptr) co_return;
   store::StoredNode candidate = *cached;
   bool is_fit = co_await driver->handler->CheckReusableNode(candidate);

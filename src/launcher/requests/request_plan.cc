@@ -46,7 +46,7 @@ bool RequestRun::OthersCanServe() const {
     return other.provider == key.provider && (other.name.value.empty() || other.name == key.pool);
   };
   return std::ranges::any_of(candidates, [&](const sched::RegisteredPool* other) {
-    bool is_usable = !other->is_failing && context_.pauses.Find(other->provider) == nullptr;
+    bool is_usable = !other->is_failing && context_.caches.pauses.Find(other->provider) == nullptr;
     return is_usable && !is_this_pool(*other);
   });
 }
@@ -86,7 +86,7 @@ void RequestRun::TryWithFreedNodes() {
 
 bool RequestRun::AreGone(const std::vector<NodeId>& nodes) const {
   return std::ranges::none_of(nodes, [this](const NodeId& id) {
-    const store::StoredNode* node = context_.nodes.Find(id);
+    const store::StoredNode* node = context_.caches.nodes.Find(id);
     bool is_deleting = node != nullptr && node->record.state == NodeState::kDeleting;
     return is_deleting || context_.ledger.IsClaimed(id);
   });

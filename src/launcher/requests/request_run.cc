@@ -192,11 +192,11 @@ bool RequestRun::EarlierRequestIsHeldUp() const {
   bool is_reserved =
       !view.pool.reserved.empty() || !view.provider.reserved.empty() || !view.refused_labels.empty();
   if (is_reserved) return true;
-  for (const RequestId& other : context_.requests.InState(RequestState::kPending)) {
-    auto order = sched::OrderOf(other, context_.requests.Find(other)->record);
+  for (const RequestId& other : context_.caches.requests.InState(RequestState::kPending)) {
+    auto order = sched::OrderOf(other, context_.caches.requests.Find(other)->record);
     if (!order || !(*order < order_)) continue;
-    for (const NodeId& node : context_.nodes.OfRequest(other)) {
-      if (context_.nodes.Find(node)->record.provider == pool_.key().provider) return true;
+    for (const NodeId& node : context_.caches.nodes.OfRequest(other)) {
+      if (context_.caches.nodes.Find(node)->record.provider == pool_.key().provider) return true;
     }
   }
   return false;

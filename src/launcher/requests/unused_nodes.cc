@@ -37,7 +37,7 @@ std::vector<NodeId> UnusedNodes::Choose(const sched::FillPlan& plan) const {
   }
   std::vector<sched::UnusedNode> unused = UnusedIn(pool_.key());
   if (plan.pool_shortage.empty() || plan.is_refused) {
-    for (const PoolKey& pool : context_.nodes.PoolsWithNodes(pool_.key().provider)) {
+    for (const PoolKey& pool : context_.caches.nodes.PoolsWithNodes(pool_.key().provider)) {
       if (pool == pool_.key()) continue;
       std::vector<sched::UnusedNode> others = UnusedIn(pool);
       unused.insert(unused.end(), others.begin(), others.end());
@@ -58,8 +58,8 @@ std::vector<sched::UnusedNode> UnusedNodes::UnusedIn(const PoolKey& pool) const 
   bool is_other = pool != pool_.key();
   std::map<NodeId, sched::UnusedNode> unused;
   for (const auto& [label, label_config] : config->second->labels) {
-    for (const NodeId& id : context_.nodes.FreeNodes(pool, label)) {
-      const store::StoredNode* node = context_.nodes.Find(id);
+    for (const NodeId& id : context_.caches.nodes.FreeNodes(pool, label)) {
+      const store::StoredNode* node = context_.caches.nodes.Find(id);
       if (node == nullptr) continue;
       // Requests of this pool cannot take nodes of another.
       if (!is_other && pool_.waiting().AnyTakes(*node)) continue;

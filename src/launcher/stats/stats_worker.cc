@@ -1,9 +1,7 @@
 #include "launcher/stats/stats_worker.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include "driver/loading/configured.h"
+#include "launcher/elected.h"
 #include "launcher/stats/stats_config.h"
 #include "launcher/stats/stats_health.h"
 #include "launcher/stats/stats_metrics.h"
@@ -16,10 +14,9 @@ constexpr Duration kLocalPause = std::chrono::seconds(10);
 
 }  // namespace
 
-StatsWorker::StatsWorker(Context& context, const ProviderManager& providers, std::string hostname)
+StatsWorker::StatsWorker(Context& context, const ProviderManager& providers)
     : context_(context),
       providers_(providers),
-      hostname_(std::move(hostname)),
       logger_("nodepool.StatsWorker"),
       cluster_report_(
           context.loop, "nodes and pools", {}, [this] { return ReportClusterIfChanged(); }, logger_),
@@ -31,20 +28,23 @@ StatsWorker::StatsWorker(Context& context, const ProviderManager& providers, std
 StatsWorker::~StatsWorker() = default;
 
 void StatsWorker::Start() {
-  for (const auto& [id, node] : context_.nodes.all()) counts_.Change(nullptr, &node.record);
-  for (const auto& [id, request] : context_.requests.all()) counts_.Change(nullptr, &request.record);
+  for (const auto& [id, node] : context_.caches.nodes.all()) counts_.Change(nullptr, &node.record);
+  for (const auto& [id, request] : context_.caches.requests.all()) counts_.Change(nullptr, &request.record);
   subscriptions_.push_back(
-      context_.nodes.OnChange([this](const NodeId&, const store::StoredNode* before,
-                                     const store::StoredNode* after) { NodeChanged(before, after); }));
-  subscriptions_.push_back(context_.requests.OnChange(
+      context_.caches.nodes.OnChange([this](const NodeId&, const store::StoredNode* before,
+                                            const store::StoredNode* after) { NodeChanged(before, after); }));
+  subscriptions_.push_back(context_.caches.requests.OnChange(
       [this](const RequestId&, const store::StoredRequest* before, const store::StoredRequest* after) {
         counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
       }));
-  subscriptions_.push_back(context_.registry.OnChange(
+  subscriptions_.push_back(context_.caches.registry.OnChange(
       [this](const std::string&, const Component*, const Component*) { cluster_report_.Wake(); }));
   tasks_.Spawn("local statistics", local_report_.Run());
   if (context_.metrics.pushed() != nullptr) {
-    tasks_.Spawn("stand for statistics reporter", Compete());
+    tasks_.Spawn("contend for the reporting of statistics",
+                 LeadWhenElected(
+                     context_.store.components.StatsElection(Contender(context_)), [this] { return Lead(); },
+                     "Reporting statistics", logger_));
   } else {
     log::Logger("nodepool.NodePool").Info("Statsd not configured");
   }
@@ -62,11 +62,6 @@ void StatsWorker::NodeChanged(const store::StoredNode* before, const store::Stor
   counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
   nodes_changed_ = true;
   cluster_report_.Wake();
-}
-
-Task<> StatsWorker::Compete() {
-  zk::Election election = context_.store.components.StatsElection(fmt::format("{}-{}", hostname_, getpid()));
-  co_await election.RunForEver([this] { return Lead(); }, "Reporting statistics", logger_);
 }
 
 // Nothing is reported before the first change of a node (launcher.md 27.3). What pools offer is reported
@@ -103,11 +98,13 @@ SteadyTime StatsWorker::ReportLocalGauges() {
 }
 
 void StatsWorker::CountMalformed() {
-  std::map<std::string, std::uint64_t> now = {
-      {"node", context_.nodes.malformed_count()},   {"request", context_.requests.malformed_count()},
-      {"image", context_.images.malformed_count()}, {"job", context_.jobs.malformed_count()},
-      {"lease", context_.leases.malformed_count()}, {"component", context_.registry.malformed_count()},
-      {"pause", context_.pauses.malformed_count()}};
+  std::map<std::string, std::uint64_t> now = {{"node", context_.caches.nodes.malformed_count()},
+                                              {"request", context_.caches.requests.malformed_count()},
+                                              {"image", context_.caches.images.malformed_count()},
+                                              {"job", context_.caches.jobs.malformed_count()},
+                                              {"lease", context_.caches.leases.malformed_count()},
+                                              {"component", context_.caches.registry.malformed_count()},
+                                              {"pause", context_.caches.pauses.malformed_count()}};
   for (const auto& [kind, count] : now) {
     std::uint64_t more = count - malformed_[kind];
     if (more > 0) context_.metrics.Add(stats::kMalformed, {kind}, static_cast<std::int64_t>(more));
@@ -115,20 +112,22 @@ void StatsWorker::CountMalformed() {
   malformed_ = std::move(now);
 }
 
-void StatsWorker::ReportCluster(metrics::Sink& to) const { counts_.Report(to, context_.registry.Pools()); }
+void StatsWorker::ReportCluster(metrics::Sink& to) const {
+  counts_.Report(to, context_.caches.registry.Pools());
+}
 
 void StatsWorker::ReportLocal(metrics::Sink& to) const {
   ReportConfig(*context_.config, to);
-  ReportHealth(driver::ConfiguredBy(*context_.config), context_.registry.all(), context_.nodes,
-               context_.images, context_.loop.Now(), to);
+  ReportHealth(driver::ConfiguredBy(*context_.config), context_.caches.registry.all(), context_.caches.nodes,
+               context_.caches.images, context_.loop.Now(), to);
   for (const ProviderName& name : providers_.Managed()) {
     to.Set(stats::kProviderUp, {name.value}, providers_.HealthOf(name).is_up ? 1 : 0);
-    to.Set(stats::kProviderPaused, {name.value}, context_.pauses.Find(name) != nullptr ? 1 : 0);
+    to.Set(stats::kProviderPaused, {name.value}, context_.caches.pauses.Find(name) != nullptr ? 1 : 0);
   }
   for (const char* queue : {"client.connection_queue", "node_cache.event_queue", "node_cache.playback_queue",
                             "request_cache.event_queue", "request_cache.playback_queue",
                             "image_cache.event_queue", "image_cache.playback_queue"}) {
-    to.Set(stats::kQueueLength, {hostname_, queue}, 0);
+    to.Set(stats::kQueueLength, {context_.hostname, queue}, 0);
   }
 }
 

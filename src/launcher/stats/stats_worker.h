@@ -18,7 +18,7 @@ namespace nodepool::launcher {
 // all gauges from every launcher.
 class StatsWorker {
  public:
-  StatsWorker(Context& context, const ProviderManager& providers, std::string hostname);
+  StatsWorker(Context& context, const ProviderManager& providers);
   ~StatsWorker();  // call Stop() first
 
   // The caches are complete.
@@ -31,7 +31,6 @@ class StatsWorker {
   void Report(metrics::Sink& to) const;
 
  private:
-  Task<> Compete();
   Task<> Lead();
   SteadyTime ReportClusterIfChanged();
   SteadyTime ReportLocalGauges();
@@ -42,7 +41,6 @@ class StatsWorker {
 
   Context& context_;
   const ProviderManager& providers_;
-  std::string hostname_;
   log::Logger logger_;
   NodeCounts counts_;
   bool nodes_changed_ = false;              // not only what pools offer
