@@ -23,6 +23,10 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
                          -Wno-mismatched-new-delete)
   # Collecting garbage takes a tenth of the time that a unit of a unity build needs to compile.
   target_compile_options(np_options INTERFACE --param=ggc-min-expand=200 --param=ggc-min-heapsize=1048576)
+  # From release 13 on, -O2 sets this for amd64, and a precompiled header fits only what is compiled with it.
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_options(np_options INTERFACE -munroll-only-small-loops)
+  endif()
   # A unity build includes sources, and GCC takes their unnamed types for those of headers.
   target_compile_options(np_options INTERFACE -Wno-subobject-linkage)
 endif()
@@ -95,6 +99,8 @@ function(nodepool_build_quickly target)
     nodepool_test_headers()
   endif()
   target_precompile_headers(${target} REUSE_FROM np_test_headers)
+  # As GTest's own targets have it: the precompiled header fits only what has the same definitions.
+  target_compile_definitions(${target} PRIVATE GTEST_HAS_PTHREAD=1)
   nodepool_mark_as_test(${target})
 endfunction()
 

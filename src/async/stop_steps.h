@@ -8,8 +8,8 @@
 
 namespace nodepool {
 
-// The steps in which a daemon stops, one after the other. Each ends by the deadline; what fails or takes longer
-// is logged and left behind.
+// The steps in which a daemon stops, one after the other. Each ends by the deadline; what fails or takes
+// longer is logged and left behind.
 class StopSteps {
  public:
   StopSteps(Loop& loop, log::Logger logger, SteadyTime deadline)

@@ -86,6 +86,20 @@ TEST_F(RefusalTest, WhatIsDeletedInVainIsGivenBack) {
   EXPECT_EQ(Read(refused)->state, RequestState::kPending);
 }
 
+TEST_F(RefusalTest, EachTimeInVainTwiceAsManyAreDeleted) {  // BB-44
+  label_config("small").min_ready = 3;
+  script().delete_time = seconds(5);
+  Refuse("large", kNoQuota);
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 3; }));
+  RequestId refused = Request({"large"});
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 2; }));
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 3; }, minutes(2)));
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }, minutes(10)));
+  Admit();
+  EXPECT_TRUE(AwaitState(refused, RequestState::kFulfilled));
+}
+
 TEST_F(RefusalTest, OfANamedResourceHoldsBackWhatNeedsIt) {
   AddPool("cloud", "main", {"small", "large"}).limits = {{"instances", 100}};
   script().need = {{"instances", 1}, {"cores", 2}};

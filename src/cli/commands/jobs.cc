@@ -27,7 +27,7 @@ Task<ListingCommand::Listings> MakeJobs(const Tree& tree, Output output) {
 }
 
 // The rule that applies to the job of this name, or to this expression: the first one.
-Task<std::optional<store::StoredJobRule>> RuleOf(Context& context, store::JobCache& cache, std::string name) {
+Task<std::optional<store::StoredJobRule>> RuleOf(store::JobCache& cache, std::string name) {
   cache.Start();
   co_await cache.WaitSynced();
   auto is_same = [&](const auto& entry) { return entry.second.record.name == name; };
@@ -72,7 +72,7 @@ ListingCommand JobListing(Output output) {
 Task<int> CreateJob(Context& context, JobRule rule) {
   store::JobCache cache(context.loop, context.store.tree.client());
   auto stop = [&cache] { return cache.Stop(); };
-  std::optional<store::StoredJobRule> first = co_await WithCleanup(RuleOf(context, cache, rule.name), stop);
+  std::optional<store::StoredJobRule> first = co_await WithCleanup(RuleOf(cache, rule.name), stop);
   if (!first) {
     co_await context.store.jobs.CreateRule(std::move(rule));
   } else if (first->record.hold_on_failure == rule.hold_on_failure) {

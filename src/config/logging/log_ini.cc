@@ -97,7 +97,8 @@ class IniDictionary {
     Value::Map settings;
     Copy(section, {"class", "level", "formatter"}, settings);
     const IniValue& class_name = Required(section, "class");
-    const HandlerClass& known = FindHandlerClass(Value::String(class_name.text, class_name.position));
+    Value name = Value::String(class_name.text, class_name.position);
+    const HandlerClass& known = FindHandlerClass(name);
     if (auto args = Of(section).find("args"); args != Of(section).end() && !args->second.text.empty()) {
       Expected<Value> values = ParsePythonLiteral(args->second.text, args->second.position);
       if (!values) throw values.error();

@@ -28,7 +28,10 @@ void RequestRun::NoteRefusal(Refusals::Refusal refusal) {
   SteadyTime now = context_.loop.SteadyNow();
   std::string why = refusal.lacks_capacity ? refusal.why : "";
   refusals_.Add(std::move(refusal), now);
-  if (freed_ && freed_->has_tried) freed_.reset();
+  if (freed_ && freed_->has_tried) {
+    freed_.reset();
+    ++deletions_in_vain_;
+  }
   if (why.empty()) return;
   bool is_over = now - *refusals_.lacks_capacity_since() >= pool_.provider_config().launch_timeout;
   if (is_over) {
@@ -144,7 +147,9 @@ void RequestRun::DeleteUnusedNodes() {
   bool is_known = !refusals_.IsPausing(context_.loop.SteadyNow()) || refusals_.count() >= kOftenRefused;
   // No node is deleted for a min-ready one (launcher.md 10.4).
   if (plan_.Missing().empty() || !is_known || IsMinReady()) return;
-  UnusedNodes::Deletion deletion = unused_nodes_.DeleteFor(plan_);
+  // Twice as many after each deletion in vain, since others take what it gave back.
+  std::size_t after_refusal = std::size_t{1} << std::min(deletions_in_vain_, 16);
+  UnusedNodes::Deletion deletion = unused_nodes_.DeleteFor(plan_, after_refusal);
   if (deletion.again_at) WakeAt(*deletion.again_at);
   if (deletion.nodes.empty() || !plan_.is_refused) return;
   freed_.emplace(std::move(deletion.nodes), std::set<std::string>(),

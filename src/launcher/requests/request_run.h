@@ -90,7 +90,8 @@ class RequestRun {
     bool has_tried = false;  // since they were gone
   };
   std::optional<Freed> freed_;
-  std::ptrdiff_t ready_ = 0;  // count of ready nodes, since:
+  int deletions_in_vain_ = 0;  // after which the cloud refused again
+  std::ptrdiff_t ready_ = 0;   // count of ready nodes, since:
   SteadyTime progress_at_{};
   SteadyTime ask_at_ = SteadyTime::max();  // again for what others use
   SteadyTime due_ = SteadyTime::max();     // when the next step is due, even if nothing changes

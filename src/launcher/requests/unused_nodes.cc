@@ -11,11 +11,11 @@ UnusedNodes::UnusedNodes(Context& context, const Pool& pool)
       logger_(fmt::format("nodepool.PoolWorker.{}-{}", pool.key().provider, pool.key().pool)),
       tasks_(context.loop, logger_) {}
 
-UnusedNodes::Deletion UnusedNodes::DeleteFor(const sched::FillPlan& plan) {
+UnusedNodes::Deletion UnusedNodes::DeleteFor(const sched::FillPlan& plan, std::size_t after_refusal) {
   if (!context_.duties.deletes) return {};
   SteadyTime now = context_.loop.SteadyNow();
   if (now < next_deletion_) return {{}, next_deletion_};
-  std::vector<NodeId> chosen = Choose(plan);
+  std::vector<NodeId> chosen = Choose(plan, after_refusal);
   if (!chosen.empty()) next_deletion_ = now + context_.intervals.make_room_holdoff;
   for (const NodeId& id : chosen) {
     tasks_.Spawn("delete an unused node", {"", "", id.value}, Delete(id, NodeClaim(context_.ledger, id)));
@@ -25,16 +25,12 @@ UnusedNodes::Deletion UnusedNodes::DeleteFor(const sched::FillPlan& plan) {
 
 // Nodes of other pools help only if the provider's quota is short. Nodes that requests wait for are deleted,
 // too, if no others suffice: those requests have not taken them, and this one would wait for ever.
-std::vector<NodeId> UnusedNodes::Choose(const sched::FillPlan& plan) const {
+std::vector<NodeId> UnusedNodes::Choose(const sched::FillPlan& plan, std::size_t after_refusal) const {
   Resources shortage = plan.pool_shortage;
   for (const auto& [resource, amount] : plan.provider_shortage) {
     shortage[resource] = std::max(shortage[resource], amount);
   }
-  // How much is missing is unknown, so any node may help.
   for (const auto& [resource, amount] : plan.may_be_short) shortage[resource] = amount;
-  if (plan.is_refused) {
-    for (auto& [resource, amount] : shortage) amount = std::min(amount, 1.0);
-  }
   std::vector<sched::UnusedNode> unused = UnusedIn(pool_.key());
   if (plan.pool_shortage.empty() || plan.is_refused) {
     for (const PoolKey& pool : context_.caches.nodes.PoolsWithNodes(pool_.key().provider)) {
@@ -43,6 +39,7 @@ std::vector<NodeId> UnusedNodes::Choose(const sched::FillPlan& plan) const {
       unused.insert(unused.end(), others.begin(), others.end());
     }
   }
+  if (plan.is_refused) return sched::ChooseSome(std::move(unused), shortage, after_refusal);
   std::vector<NodeId> victims = sched::ChooseVictims(unused, shortage);
   // First what the pool lacks; what the provider lacks another time.
   if (victims.empty()) victims = sched::ChooseVictims(std::move(unused), plan.pool_shortage);

@@ -19,14 +19,15 @@ class UnusedNodes {
     std::vector<NodeId> nodes;           // that are being deleted
     std::optional<SteadyTime> again_at;  // nodes were deleted too recently to delete more before this
   };
-  // Deletes the nodes whose resources `plan` lacks.
-  Deletion DeleteFor(const sched::FillPlan& plan);
+  // Deletes the nodes whose resources `plan` lacks; after a refusal, which does not say how much is lacking,
+  // `after_refusal` nodes.
+  Deletion DeleteFor(const sched::FillPlan& plan, std::size_t after_refusal);
   void CancelAll() { tasks_.CancelAll(); }
   Task<> Join() { return tasks_.Join(); }
   Task<> Stop() { return tasks_.Stop(); }
 
  private:
-  std::vector<NodeId> Choose(const sched::FillPlan& plan) const;
+  std::vector<NodeId> Choose(const sched::FillPlan& plan, std::size_t after_refusal) const;
   std::vector<sched::UnusedNode> UnusedIn(const PoolKey& pool) const;
   Task<> Delete(NodeId id, NodeClaim claim);
 

@@ -38,10 +38,14 @@ void Spare(std::vector<UnusedNode>& victims, const Resources& shortage) {
   }
 }
 
+void SortByPreference(std::vector<UnusedNode>& unused) {
+  std::ranges::sort(unused, [](const auto& a, const auto& b) { return Preference(a) < Preference(b); });
+}
+
 }  // namespace
 
 std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resources& shortage) {
-  std::ranges::sort(unused, [](const auto& a, const auto& b) { return Preference(a) < Preference(b); });
+  SortByPreference(unused);
   Resources missing = shortage;
   std::vector<UnusedNode> victims;
   for (UnusedNode& node : unused) {
@@ -53,6 +57,16 @@ std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resource
   Spare(victims, shortage);
   std::vector<NodeId> ids;
   for (UnusedNode& node : victims) ids.push_back(std::move(node.id));
+  return ids;
+}
+
+std::vector<NodeId> ChooseSome(std::vector<UnusedNode> unused, const Resources& needed, std::size_t count) {
+  SortByPreference(unused);
+  std::vector<NodeId> ids;
+  for (UnusedNode& node : unused) {
+    if (ids.size() == count) break;
+    if (Helps(node, needed)) ids.push_back(std::move(node.id));
+  }
   return ids;
 }
 

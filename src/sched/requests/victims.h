@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "base/clock.h"
@@ -21,5 +22,9 @@ struct UnusedNode {
 // needed: unwanted ones before wanted ones, then those of its own pool before others, then the
 // oldest (D-22). Empty when even all of them are not enough.
 std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resources& shortage);
+
+// The same where it is not known how much is missing: the first `count`, or all, that have any of the
+// resources.
+std::vector<NodeId> ChooseSome(std::vector<UnusedNode> unused, const Resources& needed, std::size_t count);
 
 }  // namespace nodepool::sched

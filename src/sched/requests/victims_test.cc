@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 UnusedNode Node(std::string id, double ready_since, double cores = 2) {
   return {.id = NodeId(std::move(id)),
@@ -40,6 +41,13 @@ TEST(VictimsTest, WantedOnesAndThoseOfOtherPoolsAreDeletedLast) {  // D-22
   EXPECT_THAT(ChooseVictims(unused, {{"instances", 1}}), ElementsAre(NodeId("4")));
   EXPECT_THAT(ChooseVictims(unused, {{"instances", 2}}), ElementsAre(NodeId("4"), NodeId("3")));
   EXPECT_THAT(ChooseVictims(unused, {{"instances", 3}}), ElementsAre(NodeId("4"), NodeId("3"), NodeId("2")));
+}
+
+TEST(VictimsTest, SomeWhereNobodyKnowsHowManyAreEnough) {  // BB-44
+  std::vector<UnusedNode> unused = {Node("1", 30), Node("2", 10), Node("3", 20)};
+  EXPECT_THAT(ChooseSome(unused, {{"cores", 100}}, 2), ElementsAre(NodeId("2"), NodeId("3")));
+  EXPECT_THAT(ChooseSome(unused, {{"cores", 1}}, 4), SizeIs(3));
+  EXPECT_THAT(ChooseSome(unused, {{"volumes", 1}}, 4), IsEmpty());
 }
 
 TEST(VictimsTest, NoneWhenTheyAreNotEnough) {

@@ -38,7 +38,8 @@ Subscription ImageCache::OnUpload(UploadListener listener) const {
 
 const StoredUpload* ImageCache::NewestReadyUpload(const ImageName& image,
                                                   const ProviderName& provider) const {
-  const auto& ready = FindOrEmpty(ready_uploads_, std::pair(image, provider));
+  std::pair key(image, provider);
+  const auto& ready = FindOrEmpty(ready_uploads_, key);
   return ready.empty() ? nullptr : &uploads_.at(ready.rbegin()->second);
 }
 

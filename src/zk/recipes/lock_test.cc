@@ -131,7 +131,9 @@ TEST_F(LockTest, AFreeLockTakesOneWriteAndShowsTheTreeUnderIt) {
     EXPECT_EQ(acquired->reads.at(0).node.data, "data");
     EXPECT_EQ(acquired->reads.at(1).code, Code::kNoNode);
     EXPECT_EQ(Line(), std::vector<std::string>{BaseName(acquired->lock.path)});
-    if (directory_exists) EXPECT_EQ(a.faulty.CountWrites(), 1u);
+    if (directory_exists) {
+      EXPECT_EQ(a.faulty.CountWrites(), 1u);
+    }
     EXPECT_FALSE(time.Run(b.locker.TryAcquireFree(kLockDirectory, reads)));
     EXPECT_EQ(Line().size(), 1u) << "who comes second leaves no contender";
     time.Run(a.locker.Release(acquired->lock));

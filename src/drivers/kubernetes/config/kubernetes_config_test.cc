@@ -39,10 +39,10 @@ class KubernetesConfigTest : public ::testing::Test {
     }
     return "no error";
   }
-  static const driver::PoolConfig& PoolOf(const KubernetesConfig& config, const std::string& name = "main") {
+  static const driver::PoolConfig& PoolOf(const KubernetesConfig& config, const char* name = "main") {
     return *config.pools.at(PoolName(name));
   }
-  static const KubernetesLabel& LabelOf(const driver::PoolConfig& pool, const std::string& name = "pod") {
+  static const KubernetesLabel& LabelOf(const driver::PoolConfig& pool, const char* name = "pod") {
     return dynamic_cast<const KubernetesLabel&>(*pool.labels.at(LabelName(name)));
   }
   // The label `pod` of a pool with `pool` among its settings.
@@ -268,7 +268,7 @@ TEST_F(KubernetesConfigTest, LabelsThatTheClusterWouldRefuseHaveAFault) {
     auto config = Load("{name: p, context: c, pools: [{name: " + pool + ", labels: [{name: " + label +
                            ", type: pod, image: i}]}]}",
                        kind);
-    return LabelOf(PoolOf(*config, pool), label).fault;
+    return LabelOf(PoolOf(*config, pool.c_str()), label.c_str()).fault;
   };
   EXPECT_THAT(fault("main", "Bad_Name"), HasSubstr("Bad_Name cannot be a pod's name"));
   EXPECT_THAT(fault("Main", "pod"), HasSubstr("Main"));
