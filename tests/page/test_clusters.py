@@ -1,7 +1,7 @@
 """Pools with nothing in them, and with several launchers of which one dies (http.md PAGE-11, PAGE-15)."""
 import uuid
 
-from planted import PlantedPool
+from planted import PROVIDERS, PlantedPool
 from services import free_port, wait_for
 from web_client import web_config
 
@@ -30,15 +30,14 @@ def test_three_launchers_of_which_one_dies(fresh_browser, tmp_path, shared_zooke
     try:
         pool.start(nodes=48)
         browser.open(pool.url)
-        browser.wait_text("Providers")
-        shown = sorted(each["name"] for each in pool.entries("providers"))
-        assert browser.texts(".provider h3 a") == shown
+        wait_for(lambda: browser.texts(".provider h3 a") == sorted(PROVIDERS), "the page of one shows the providers of all three", 60)
         browser.picture(screenshots, "three-launchers")
         pool.launchers[1].kill()
         browser.wait_text("has left", "#changes")
         wait_for(lambda: len(pool.entries("components")) and not any(
             each["kind"] == "launcher" and pool.hostnames[1].startswith(each["hostname"]) for each in pool.entries("components")),
             "its record is gone", 60)
+        browser.wait_text(f"serves provider {SHARES[1][0]}, which has", "#problems")
         browser.picture(screenshots, "three-launchers-one-dead")
         assert browser.accessibility_faults() == [] and browser.faults() == []
         assert "The connection is lost" not in browser.text("#banner")
