@@ -35,7 +35,9 @@ void ExpectGood(Batch batch) {
   EXPECT_EQ(result.seeds, batch.count);
   EXPECT_GT(result.tally.fulfilled, 0);
   constexpr std::uint64_t kSomeCrash = 10;
-  if (batch.count >= kSomeCrash) EXPECT_GT(result.crashes, 0);
+  if (batch.count >= kSomeCrash) {
+    EXPECT_GT(result.crashes, 0);
+  }
   std::printf("%.1f seeds per second\n", static_cast<double>(result.seeds) / result.seconds);
 }
 
