@@ -91,7 +91,7 @@ TEST_F(BuilderTest, UploadsAreLimitedInNumber) {
   Load();
   Start();
   for (const char* name : {"cloud", "other"})
-    ChangeCloud([](drivers::FakeSimulation& settings) { settings.upload_latency = 1h; }, name);
+    ChangeCloud([](drivers::FakeSimulation& settings) { settings.upload_latency = 40min; }, name);
   EXPECT_TRUE(Await([&] { return !Uploads(ImageState::kUploading).empty(); }));
   time_.Advance(10min);
   EXPECT_TRUE(Uploads("debian", "other").empty());

@@ -14,13 +14,13 @@ using ::testing::Not;
 
 class ReferenceTest : public ::testing::Test {
  protected:
-  const CommandLine& Program(const std::string& name) const {
+  const CommandLine& Program(std::string_view name) const {
     return *std::ranges::find(programs_, name, &CommandLine::name);
   }
   const CommandLine& Command(const std::string& name) const {
     return *std::ranges::find(programs_.front().commands, name, &CommandLine::name);
   }
-  static const OptionLine& Option(const CommandLine& command, const std::string& name) {
+  static const OptionLine& Option(const CommandLine& command, std::string_view name) {
     return *std::ranges::find_if(command.options, [&](const OptionLine& option) {
       return std::ranges::find(option.names, name) != option.names.end();
     });
