@@ -8,9 +8,10 @@ import pathlib
 import ssl
 import subprocess
 import threading
+import time
 import uuid
 
-from services import LOOPBACK, free_port, make_certificates
+from services import LOOPBACK, free_port, make_certificates, wait_for
 
 PASSWORD = "correct-horse"
 
@@ -24,7 +25,7 @@ def provider(name="cloud", labels=("small", "large", "other")):
 
 
 def make_certificate(folder: pathlib.Path, name: str, host: str, days: int = 30) -> pathlib.Path:
-    """A certificate with key for `host`, signed by the authority in `folder`; with negative `days` it has expired."""
+    """A certificate with key for `host`, signed by the authority in `folder`; with 0 `days` it has expired."""
     def openssl(*words):
         subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
 
@@ -32,6 +33,9 @@ def make_certificate(folder: pathlib.Path, name: str, host: str, days: int = 30)
     openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", "/CN=cloud")
     openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out",
             f"{name}.crt", "-days", str(days), "-extfile", f"{name}.ext")
+    made = time.time()
+    if not days:
+        wait_for(lambda: time.time() >= made + 1, "the second in which it ends is over")
     path = folder / f"{name}.pem"
     path.write_text((folder / f"{name}.key").read_text() + (folder / f"{name}.crt").read_text())
     return path

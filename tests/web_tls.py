@@ -5,6 +5,8 @@ import ssl
 import subprocess
 
 HOST = "localhost"
+# Without it Python 3.13 trusts no authority.
+AUTHORITY = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")
 
 
 class WebTls:
@@ -14,8 +16,9 @@ class WebTls:
         folder.mkdir()
         self.folder, self.kind = folder, kind
         self.authority, self.cert, self.key = folder / "ca.pem", folder / "cert.pem", folder / "key.pem"
-        (folder / "names").write_text(f"subjectAltName=DNS:{HOST},DNS:{os.uname().nodename}\n")
-        self._openssl("req", "-x509", *self._new_key("ca.key"), "-out", self.authority, "-days", "2", "-subj", "/CN=test")
+        (folder / "names").write_text(f"subjectAltName=DNS:{HOST},DNS:{os.uname().nodename}\nauthorityKeyIdentifier=keyid\n")
+        self._openssl("req", "-x509", *self._new_key("ca.key"), "-out", self.authority, "-days", "2", "-subj", "/CN=test",
+                      *AUTHORITY)
         for made, place in zip(self.make_pair("first"), (self.cert, self.key)):
             made.rename(place)
 

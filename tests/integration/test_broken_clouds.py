@@ -39,7 +39,7 @@ class WrongPassword(Broken):
 
 class ClosedPort(Broken):
     cause = (r"cloud vendor: logging in: POST {url}/identity/v3/auth/tokens: "
-             r"Failed to connect to 127\.0\.0\.1 port \d+: Couldn't connect to server")
+             r"Failed to connect to 127\.0\.0\.1 port \d+: Could(?:n't| not) connect to server")
 
     def break_it(self):
         pass
@@ -63,14 +63,14 @@ class WithCertificate(Broken):
 
 class WrongName(WithCertificate):
     cause = (r"cloud vendor: logging in: POST {url}/identity/v3/auth/tokens: "
-             r"SSL: no alternative certificate subject name matches target host name '127\.0\.0\.1'")
+             r"SSL: no alternative certificate subject name matches target (?:host name|ipv4 address) '127\.0\.0\.1'")
     host = "DNS:cloud.example.org"
 
 
 class ExpiredCertificate(WithCertificate):
     cause = (r"cloud vendor: logging in: POST {url}/identity/v3/auth/tokens: "
              r"SSL certificate problem: certificate has expired")
-    days = -1
+    days = 0
 
 
 class Unavailable(Broken):
@@ -82,7 +82,7 @@ class Unavailable(Broken):
 
 
 class HalfAnAnswer(Broken):
-    cause = r"cloud vendor: logging in: POST {url}/identity/v3/auth/tokens: transfer closed with .* remaining to read"
+    cause = r"cloud vendor: logging in: POST {url}/identity/v3/auth/tokens: (?:transfer closed with .* remaining to read|end of response with .* bytes missing)"
 
     def break_it(self):
         self.cloud.misbehave = lambda handler: handler.send(201, b'{"token": {', length=4000)

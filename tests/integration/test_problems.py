@@ -97,7 +97,7 @@ def scene(site, monkeypatch):
 
 # The id of each planted fault, what its sentence has, and what its remedy has.
 EXPECTED = {
-    "cloud away": ("provider-failing/away", r"cannot use provider away: .*Couldn't connect to server", "clouds.yaml"),
+    "cloud away": ("provider-failing/away", r"cannot use provider away: .*Could(?:n't| not) connect to server", "clouds.yaml"),
     "wrong password": ("provider-failing/refused", r"cannot use provider refused: .*401", "credentials"),
     "quota full": ("quota-full/fake-full/main", r"Provider fake-full has no capacity .*1 of 1 instances", "Raise the quota"),
     "tenant's limit": ("tenant-limit/acme", r"Tenant acme has 1 of 1 instances: 1 request of it waits", "tenant-resource-limits"),
