@@ -21,7 +21,7 @@ set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_DEPENDS adduser)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_RECOMMENDS "ca-certificates, openssh-client")
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SUGGESTS
-  "zookeeperd, python3-diskimage-builder, debootstrap, qemu-utils, sudo")
+  "zookeeperd, python3-diskimage-builder, debootstrap, e2fsprogs, qemu-utils, sudo")
 set(scripts ${PROJECT_SOURCE_DIR}/packaging/debian)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_CONTROL_EXTRA
   ${scripts}/conffiles ${scripts}/postinst ${scripts}/prerm ${scripts}/postrm)
