@@ -1,5 +1,6 @@
 """Planted faults: `nodepool status` and /api/v1/problems name each within ten seconds, with its remedy."""
 import json
+import os
 import re
 
 import pytest
@@ -31,8 +32,9 @@ class Scene:
         self.refusing.password = "another"
         monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(self.refusing.clouds_yaml()))
         self.refusing.start()
+        another_host = ["unshare", "--uts", "sh", "-c", 'hostname nl02.example.org && exec "$@"', "sh"] if os.getuid() == 0 else []
         self.other = site.launcher(site.config("other", labels=[{"name": "elsewhere"}], providers=[
-            fake_provider("fake-elsewhere", ["elsewhere"])]))
+            fake_provider("fake-elsewhere", ["elsewhere"])]), wait=False, under=another_host)
         self.config = self.images.config(**self.settings())
         self.launcher = site.launcher(self.config, wait=False)
         self.builder = self.images.builder(self.config)
