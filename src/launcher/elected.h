@@ -7,6 +7,7 @@
 #include <string>
 
 #include "launcher/context.h"
+#include "zk/recipes/election.h"
 
 namespace nodepool::launcher {
 

@@ -100,6 +100,22 @@ TEST_F(RefusalTest, EachTimeInVainTwiceAsManyAreDeleted) {  // BB-44
   EXPECT_TRUE(AwaitState(refused, RequestState::kFulfilled));
 }
 
+TEST_F(RefusalTest, AfterAllWereDeletedInVainUnusedNodesAreSpared) {  // BB-44
+  label_config("small").min_ready = 1;
+  script().delete_time = seconds(5);
+  Refuse("large", kNoQuota);
+  StartLauncher();
+  Request({"large"});
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }, minutes(10)));
+    ASSERT_TRUE(Await([&] { return FreeNodes() == 0; }, minutes(10)));
+  }
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }, minutes(2)));
+  EXPECT_FALSE(Await([&] { return FreeNodes() == 0; }, minutes(50)));
+  EXPECT_TRUE(Await([&] { return FreeNodes() == 0; }, minutes(20)))
+      << "others may have taken the place of used ones";
+}
+
 TEST_F(RefusalTest, OfANamedResourceHoldsBackWhatNeedsIt) {
   AddPool("cloud", "main", {"small", "large"}).limits = {{"instances", 100}};
   script().need = {{"instances", 1}, {"cores", 2}};

@@ -3,6 +3,11 @@
 // How a request decides about the nodes that it lacks, and what it waits for.
 
 namespace nodepool::launcher {
+namespace {
+
+constexpr int kSparedFor = 12;  // times the pause between two deletions
+
+}  // namespace
 
 // Decides about everything still missing, without awaiting, so that no other decision intervenes; launches
 // are under way when it returns.
@@ -29,8 +34,13 @@ void RequestRun::NoteRefusal(Refusals::Refusal refusal) {
   std::string why = refusal.lacks_capacity ? refusal.why : "";
   refusals_.Add(std::move(refusal), now);
   if (freed_ && freed_->has_tried) {
-    freed_.reset();
     ++deletions_in_vain_;
+    if (freed_->are_all) {
+      // Unused nodes are not the reason. Others may be made in the place of used ones, so it is tried again.
+      spares_unused_ = now + kSparedFor * context_.intervals.make_room_holdoff;
+      deletions_in_vain_ = 0;
+    }
+    freed_.reset();
   }
   if (why.empty()) return;
   bool is_over = now - *refusals_.lacks_capacity_since() >= pool_.provider_config().launch_timeout;
@@ -147,13 +157,14 @@ void RequestRun::DeleteUnusedNodes() {
   bool is_known = !refusals_.IsPausing(context_.loop.SteadyNow()) || refusals_.count() >= kOftenRefused;
   // No node is deleted for a min-ready one (launcher.md 10.4).
   if (plan_.Missing().empty() || !is_known || IsMinReady()) return;
+  if (plan_.is_refused && context_.loop.SteadyNow() < spares_unused_) return WakeAt(spares_unused_);
   // Twice as many after each deletion in vain, since others take what it gave back.
   std::size_t after_refusal = std::size_t{1} << std::min(deletions_in_vain_, 16);
   UnusedNodes::Deletion deletion = unused_nodes_.DeleteFor(plan_, after_refusal);
   if (deletion.again_at) WakeAt(*deletion.again_at);
   if (deletion.nodes.empty() || !plan_.is_refused) return;
   freed_.emplace(std::move(deletion.nodes), std::set<std::string>(),
-                 context_.loop.SteadyNow() + context_.intervals.make_room_holdoff);
+                 context_.loop.SteadyNow() + context_.intervals.make_room_holdoff, deletion.are_all);
   for (const auto& [resource, amount] : plan_.may_be_short) freed_->resources.insert(resource);
   changed_.Set();  // the next plan keeps them
 }

@@ -87,11 +87,13 @@ class RequestRun {
     std::vector<NodeId> nodes;
     std::set<std::string> resources;
     SteadyTime until;        // it is kept no longer, however long the deletion takes
+    bool are_all;            // that there were
     bool has_tried = false;  // since they were gone
   };
   std::optional<Freed> freed_;
-  int deletions_in_vain_ = 0;  // after which the cloud refused again
-  std::ptrdiff_t ready_ = 0;   // count of ready nodes, since:
+  int deletions_in_vain_ = 0;   // after which the cloud refused again
+  SteadyTime spares_unused_{};  // until then none is deleted after a refusal: all were, in vain
+  std::ptrdiff_t ready_ = 0;    // count of ready nodes, since:
   SteadyTime progress_at_{};
   SteadyTime ask_at_ = SteadyTime::max();  // again for what others use
   SteadyTime due_ = SteadyTime::max();     // when the next step is due, even if nothing changes

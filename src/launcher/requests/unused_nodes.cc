@@ -14,13 +14,14 @@ UnusedNodes::UnusedNodes(Context& context, const Pool& pool)
 UnusedNodes::Deletion UnusedNodes::DeleteFor(const sched::FillPlan& plan, std::size_t after_refusal) {
   if (!context_.duties.deletes) return {};
   SteadyTime now = context_.loop.SteadyNow();
-  if (now < next_deletion_) return {{}, next_deletion_};
+  if (now < next_deletion_) return {.again_at = next_deletion_};
   std::vector<NodeId> chosen = Choose(plan, after_refusal);
   if (!chosen.empty()) next_deletion_ = now + context_.intervals.make_room_holdoff;
   for (const NodeId& id : chosen) {
     tasks_.Spawn("delete an unused node", {"", "", id.value}, Delete(id, NodeClaim(context_.ledger, id)));
   }
-  return {std::move(chosen), std::nullopt};
+  bool are_all = plan.is_refused && chosen.size() < after_refusal;
+  return {.nodes = std::move(chosen), .are_all = are_all};
 }
 
 // Nodes of other pools help only if the provider's quota is short. Nodes that requests wait for are deleted,

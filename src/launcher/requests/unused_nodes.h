@@ -17,6 +17,7 @@ class UnusedNodes {
 
   struct Deletion {
     std::vector<NodeId> nodes;           // that are being deleted
+    bool are_all = false;                // after a refusal: there were fewer than wanted
     std::optional<SteadyTime> again_at;  // nodes were deleted too recently to delete more before this
   };
   // Deletes the nodes whose resources `plan` lacks; after a refusal, which does not say how much is lacking,
