@@ -44,7 +44,7 @@ Boots the nodes as QEMU machines on one or several hosts with libvirt.")
 set(CPACK_DEBIAN_LIBVIRT_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_LIBVIRT_PACKAGE_DEPENDS "nodepool (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_LIBVIRT_PACKAGE_RECOMMENDS openssh-client)
-set(CPACK_DEBIAN_LIBVIRT_PACKAGE_SUGGESTS "libvirt-daemon-system, qemu-system-x86, qemu-utils, dnsmasq-base")
+set(CPACK_DEBIAN_LIBVIRT_PACKAGE_SUGGESTS "libvirt-daemon-system, qemu-system-x86 | qemu-system-arm, qemu-utils, dnsmasq-base")
 
 # What Debian's rules want beyond an installation.
 set(CPACK_NODEPOOL_SOURCE ${PROJECT_SOURCE_DIR})

@@ -1,5 +1,5 @@
 # Writes a C++ source with the files of the browser's page: cmake -DFILES=... -DOUTPUT=... -P EmbedFiles.cmake
-# Each is in it as it is and compressed, with a tag of its content (src/web/page/page_files.h).
+# Each is in it as it is and compressed, with a tag of its content (src/web/page/page.h).
 
 function(as_array text_variable file)
   file(READ ${file} hex HEX)
@@ -35,7 +35,7 @@ foreach(path IN LISTS FILES)
 endforeach()
 
 file(WRITE ${OUTPUT} "// Written by cmake/EmbedFiles.cmake.
-#include \"web/page/page_files.h\"
+#include \"web/page/page.h\"
 
 namespace nodepool::web {
 namespace {

@@ -23,9 +23,10 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
                          -Wno-mismatched-new-delete)
   # Collecting garbage takes a tenth of the time that a unit of a unity build needs to compile.
   target_compile_options(np_options INTERFACE --param=ggc-min-expand=200 --param=ggc-min-heapsize=1048576)
-  # From release 13 on, -O2 sets this for amd64, and a precompiled header fits only what is compiled with it.
+  # From release 13 on, -O2 sets these for amd64, and a precompiled header fits only what is compiled with them.
   if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     target_compile_options(np_options INTERFACE -munroll-only-small-loops)
+    set(NODEPOOL_SET_BY_O2 -mvzeroupper)
   endif()
   # A unity build includes sources, and GCC takes their unnamed types for those of headers.
   target_compile_options(np_options INTERFACE -Wno-subobject-linkage)
@@ -56,7 +57,7 @@ function(nodepool_library name)
   add_library(${alias} ALIAS ${target})
   target_link_libraries(${target} PUBLIC np_options ${arg_DEPS} ${arg_LIBS})
   if(arg_RUNS_RARELY)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1> ${NODEPOOL_SET_BY_O2})
   endif()
   if(NOT name STREQUAL "base")
     target_precompile_headers(${target} REUSE_FROM np_base)
@@ -82,6 +83,10 @@ endfunction()
 # header of their own: they need not be fast, but quick to build.
 function(nodepool_mark_as_test target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0> $<$<CONFIG:RelWithDebInfo>:-g0>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 19)
+    # It reports, in rapidcheck's headers, what libstdc++ 14 discourages.
+    target_compile_options(${target} PRIVATE -Wno-deprecated-declarations)
+  endif()
   set_target_properties(${target} PROPERTIES NODEPOOL_IS_TEST TRUE)
 endfunction()
 

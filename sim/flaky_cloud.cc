@@ -299,11 +299,12 @@ std::unique_ptr<driver::Provider> FlakyDriver::CreateProvider(
   // The cloud itself exists already and outlives every process.
   drivers::FakeCloud& cloud = *clouds_.all.Find(config->name);
   Line line(environment.loop, clouds_, config->name, user_);
-  auto adapter =
-      std::make_unique<FlakyAdapter>(std::make_unique<drivers::FakeAdapter>(cloud, config), std::move(line),
-                                     MannerlyCloud(environment.loop, clouds_, config->name));
-  return driver::cloud::MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter),
-                                          nullptr);
+  auto make = [&](const driver::cloud::AdapterEnvironment&) {
+    return std::make_unique<FlakyAdapter>(std::make_unique<drivers::FakeAdapter>(cloud, config),
+                                          std::move(line),
+                                          MannerlyCloud(environment.loop, clouds_, config->name));
+  };
+  return driver::cloud::MakeCloudProvider(environment, config, make, nullptr);
 }
 
 }  // namespace nodepool::sim

@@ -8,7 +8,9 @@
 
 #include "launcher/cleaners/deleted_node_worker.h"
 #include "model/decline_reasons.h"
+#include "model/image.h"
 #include "model/resources.h"
+#include "model/validation.h"
 #include "sim/flaky_cloud.h"
 #include "store/paths.h"
 
@@ -242,6 +244,7 @@ void Inspector::CheckNode(const NodeId& id, const Node& before, const Node& afte
            ids);
   }
   if (before.allocated_to != after.allocated_to) CheckAllocation(id, before, after);
+  if (before.image_id != after.image_id) CheckImage(id, before, after);
   bool is_taken = before.state == NodeState::kReady && after.state == NodeState::kDeleting;
   auto request = requests_.find(before.allocated_to);
   if (is_taken && request != requests_.end() && request->second.state == RequestState::kFulfilled) {
@@ -278,6 +281,19 @@ void Inspector::CheckAllocation(const NodeId& id, const Node& before, const Node
                          after.allocated_to),
              ids);
   }
+}
+
+// The upload may have failed, and its record be gone, while its machine boots.
+void Inspector::CheckImage(const NodeId& id, const Node& /*before*/, const Node& after) {
+  if (!after.image_id || !after.image_id->starts_with("/nodepool/images/")) return;
+  auto data = zk_.tree().Get(*after.image_id);
+  auto upload = data ? ParseImageUpload(data->data, clock_.Now()) : Expected<ImageUpload>();
+  bool is_ready = data && upload && upload->state == ImageState::kReady;
+  bool is_validated = IsForValidation(after);
+  if (is_validated == !is_ready) return;
+  Report(fmt::format("node {} of {} boots an upload that is {}ready", id, fmt::join(after.type, ","),
+                     is_ready ? "" : "not "),
+         {id.value, after.allocated_to.value});
 }
 
 // `deleting` is not shown of a machine that is gone at once; the lock is given up in the same transaction.
@@ -371,6 +387,9 @@ void Inspector::CheckFulfilled(const RequestId& id, const NodeRequest& request) 
                          Describe(record), is_held ? " and locked" : ""),
              ids);
     }
+    if (IsForValidation(record) && request.requestor != kValidationRequestor)
+      Report(fmt::format("request {} is fulfilled with node {}, which validates an upload", id, node->first),
+             ids);
     if (!record.has_label(request.node_types[i]))
       Report(fmt::format("request {} is fulfilled in the wrong order", id), ids);
     if (MachineOf(record) == nullptr && !IsTaken(record))

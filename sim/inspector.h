@@ -27,6 +27,8 @@ namespace nodepool::sim {
 //   - A request fails only when every registered pool has declined it.
 //   - Limits of pools, clouds and tenants, and max-concurrency, hold (see Excused()).
 //   - A record is removed only after its machine.
+//   - Uploads that are not validated are booted for their validation only, and these nodes are for nobody
+//   else.
 class Inspector {
  public:
   struct Violation {
@@ -88,6 +90,7 @@ class Inspector {
   void CheckNewNode(const NodeId& id, const SeenNode& node);
   void CheckNode(const NodeId& id, const Node& before, const Node& after);
   void CheckAllocation(const NodeId& id, const Node& before, const Node& after);
+  void CheckImage(const NodeId& id, const Node& before, const Node& after);
   void CheckVanishedNode(const NodeId& id, const SeenNode& last);
   void CheckRequest(const RequestId& id, const NodeRequest& before, const NodeRequest& after);
   void CheckFulfilled(const RequestId& id, const NodeRequest& request);

@@ -16,6 +16,14 @@ driver::Registry DriversOf(Clouds& clouds, ApiUser& user) {
   return registry;
 }
 
+// From one operation to whatever waits.
+zk::GroupingClient::Bounds BoundsOf(std::uint64_t seed) {
+  zk::GroupingClient::Bounds bounds;
+  bounds.ops = std::size_t{1} << seed % 9;
+  bounds.at_once = 1 + static_cast<int>(seed % 3);
+  return bounds;
+}
+
 }  // namespace
 
 LauncherProcess::LauncherProcess(Environment environment, std::uint64_t seed, std::string name,
@@ -24,6 +32,7 @@ LauncherProcess::LauncherProcess(Environment environment, std::uint64_t seed, st
       participant_(std::make_shared<Participant>()),
       random_(seed),
       zk_(environment.loop, environment.zk, environment.faults),
+      grouping_zk_(zk_, BoundsOf(seed)),
       drivers_(DriversOf(environment.clouds, participant_->api)),
       tasks_(environment.loop, log::Logger("sim.launcher")) {
   participant_->name = name;
@@ -33,7 +42,7 @@ LauncherProcess::LauncherProcess(Environment environment, std::uint64_t seed, st
   launcher::Launcher::Options options{name, name + ".example.org", {}};
   launcher_ =
       std::make_unique<launcher::Launcher>(environment_.loop, random_, environment_.blocking_pool, metrics_,
-                                           zk_, drivers_, std::move(config), std::move(options));
+                                           grouping_zk_, drivers_, std::move(config), std::move(options));
   if (environment_.inspector.trace) environment_.inspector.trace("* " + name + " starts");
   boost::asio::co_spawn(environment_.loop.context(), Live(), [this](std::exception_ptr error) {
     is_over_ = true;

@@ -9,6 +9,7 @@
 #include "sim/inspector.h"
 #include "sim/mortal_zk.h"
 #include "sim/stepper.h"
+#include "zk/grouping_client.h"
 
 namespace nodepool::sim {
 
@@ -60,6 +61,7 @@ class LauncherProcess {
   std::shared_ptr<Participant> participant_;
   SeededRandom random_;
   MortalZk zk_;
+  zk::GroupingClient grouping_zk_;
   driver::Registry drivers_;
   metrics::Metrics metrics_;  // not read
   std::unique_ptr<launcher::Launcher> launcher_;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "model/resources.h"
+#include "model/validation.h"
 
 namespace nodepool::sim {
 namespace {
@@ -57,7 +58,27 @@ std::shared_ptr<driver::LabelConfig> MakeLabel(const Size& size) {
   return label;
 }
 
-std::shared_ptr<driver::PoolConfig> MakePool(Dice& dice, std::string name, bool is_main) {
+// A label that boots from the uploads of an image, and the one for their validation
+// (driver/loading/validation_labels.h).
+void OfferImage(driver::PoolConfig& pool) {
+  for (const LabelName& name : {LabelName(kImageLabel), ValidationLabel(LabelName(kImageLabel))}) {
+    auto label = MakeLabel(kSizes[0]);
+    label->name = name;
+    label->cloud_image.reset();
+    label->diskimage = ImageName(kImage);
+    pool.Offer(label);
+  }
+}
+
+void UploadImages(driver::ProviderConfig& provider) {
+  auto image = std::make_shared<driver::ProviderDiskImage>();
+  image->name = ImageName(kImage);
+  provider.manages_images = true;
+  provider.image_format = "qcow2";
+  provider.diskimages[image->name] = image;
+}
+
+std::shared_ptr<driver::PoolConfig> MakePool(Dice& dice, std::string name, bool is_main, bool has_images) {
   auto pool = std::make_shared<driver::PoolConfig>();
   pool->name = PoolName(std::move(name));
   pool->priority = dice.Chance(0.2) ? 50 : 100;
@@ -72,6 +93,7 @@ std::shared_ptr<driver::PoolConfig> MakePool(Dice& dice, std::string name, bool 
     if (dice.Chance(0.75)) pool->Offer(MakeLabel(size));
   }
   if (pool->labels.empty()) pool->Offer(MakeLabel(kSizes[0]));
+  if (has_images && dice.Chance(0.8)) OfferImage(*pool);
   return pool;
 }
 
@@ -82,7 +104,7 @@ double ServersOf(const drivers::FakeLimits& limits) {
   return std::min(limits.instances, std::floor(limits.cores / kMaxCores));
 }
 
-std::shared_ptr<const driver::ProviderConfig> MakeProvider(Dice& dice, int number) {
+std::shared_ptr<const driver::ProviderConfig> MakeProvider(Dice& dice, int number, bool has_images) {
   auto provider = std::make_shared<drivers::FakeConfig>();
   provider->name = ProviderName(fmt::format("cloud{}", number));
   provider->driver = "fake";
@@ -105,10 +127,11 @@ std::shared_ptr<const driver::ProviderConfig> MakeProvider(Dice& dice, int numbe
   cloud.availability_zones.clear();
   for (int i = dice.Int(1, 2); i > 0; --i) cloud.availability_zones.push_back(fmt::format("az{}", i));
   for (int i = dice.Chance(0.3) ? 2 : 1; i > 0; --i) {
-    auto pool = MakePool(dice, i == 1 ? "main" : "second", i == 1);
+    auto pool = MakePool(dice, i == 1 ? "main" : "second", i == 1, has_images);
     if (pool->ignore_provider_quota) pool->max_servers = std::min(pool->max_servers, ServersOf(cloud.limits));
     provider->pools.emplace(pool->name, pool);
   }
+  if (has_images) UploadImages(*provider);
   provider->fingerprint = provider->name.value;
   return provider;
 }
@@ -155,6 +178,7 @@ std::shared_ptr<const driver::PoolConfig> CopyOf(const driver::PoolConfig& pool)
   for (const Size& size : kSizes) {
     if (pool.labels.contains(LabelName(size.label))) copy->Offer(MakeLabel(size));
   }
+  if (pool.labels.contains(LabelName(kImageLabel))) OfferImage(*copy);
   return copy;
 }
 
@@ -170,10 +194,18 @@ Scenario::Scenario(std::uint64_t the_seed) : seed(the_seed) {
     if (label.min_ready == 0 && dice.Chance(0.1)) label.max_ready_age = dice.Time(20, 90);
     common.labels.emplace(name, label);
   }
+  has_images = dice.Chance(0.4);
+  if (has_images) {
+    LabelName name(kImageLabel);
+    common.labels.emplace(name, config::Label{name, dice.Chance(0.3) ? 1 : 0, {}});
+    config::DiskImage& image = common.diskimages[ImageName(kImage)];
+    image.name = ImageName(kImage);
+    image.validation.emplace();
+  }
   if (dice.Chance(0.4)) common.tenant_limits["t1"] = {{"instances", dice.Int(1, 3)}};
   const Manner manner = dice.OneOf<Manner>({Manner(), Ec2Like(), KubernetesLike()});
   for (int i = dice.Int(1, 3); i > 0; --i) {
-    auto provider = MakeProvider(dice, i);
+    auto provider = MakeProvider(dice, i, has_images);
     manners[provider->name] = manner;
     clouds[provider->name] = dynamic_cast<const drivers::FakeConfig&>(*provider).simulation;
     providers[provider->name] = provider;
@@ -192,6 +224,8 @@ Scenario::Scenario(std::uint64_t the_seed) : seed(the_seed) {
   }
   for (int i = dice.Int(5, 20); i > 0; --i) {
     RequestPlan plan = MakeRequest(dice, busy);
+    bool wants_image = has_images && !plan.labels.empty() && dice.Chance(0.4);
+    if (wants_image) plan.labels.front() = LabelName(kImageLabel);
     // A tenant at its limit may have to wait for ever (launcher.md 20).
     bool is_limited = plan.tenant && common.tenant_limits.contains(*plan.tenant);
     if (is_limited && !plan.withdraw_after) plan.withdraw_after = dice.Time(60, 240);

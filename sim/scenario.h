@@ -13,6 +13,10 @@
 
 namespace nodepool::sim {
 
+// Uploaded by ImageBuilder to every provider, if the scenario has images; a label boots from it.
+inline constexpr const char* kImage = "deb";
+inline constexpr const char* kImageLabel = "imaged";
+
 // What a consumer does with one request, including Zuul's failures.
 struct RequestPlan {
   enum class Ending {
@@ -52,6 +56,7 @@ struct Scenario {
   std::map<ProviderName, drivers::FakeSimulation> clouds;
   std::map<ProviderName, Manner> manners;  // the same for all clouds
   std::vector<RequestPlan> requests;       // by time
+  bool has_images = false;
   Trouble trouble;
   Duration busy{0};
   Duration zk_latency{0};

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/resources.h"
+#include "model/validation.h"
 
 namespace nodepool::sim {
 namespace {
@@ -56,6 +57,8 @@ std::optional<Violation> UnsettledNode(const Inspector& inspector) {
       return Violation{fmt::format("node {} is {}{}", id, ToString(*node.record.state),
                                    node.record.allocated_to.empty() ? "" : " for a request"),
                        ids};
+    if (IsForValidation(node.record))
+      return Violation{fmt::format("node {} is left of a validation", id), ids};
     if (inspector.IsLocked(id)) return Violation{fmt::format("the ready node {} is locked", id), ids};
     if (inspector.MachineOf(node.record) == nullptr)
       return Violation{fmt::format("the ready node {} has no machine", id), ids};

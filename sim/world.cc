@@ -166,7 +166,16 @@ std::unique_ptr<Consumer> World::NewConsumer() {
                                     fmt::format("zuul{}", number), tally_);
 }
 
+std::unique_ptr<ImageBuilder> World::NewImageBuilder() {
+  int number = ++image_builders_made_;
+  ImageBuilder::Environment environment{loop_, zk_, random_, inspector_, clouds_, scenario_, blocking_pool_};
+  return std::make_unique<ImageBuilder>(environment,
+                                        Mix(scenario_.seed, 700 + static_cast<std::uint64_t>(number)),
+                                        fmt::format("nb{}", number));
+}
+
 bool World::StartAll() {
+  if (scenario_.has_images) image_builder_ = NewImageBuilder();
   for (int i = 0; i < kConsumers; ++i) consumers_.push_back(NewConsumer());
   for (auto& [provider, weather] : clouds_.weather) weather.max_latency = scenario_.trouble.api_latency;
   return RunUntil([this] { return IsServing(); }, minutes(2), "the launchers do not start");
@@ -213,7 +222,13 @@ bool World::CalmDown() {
   }
   return RunUntil([this] { return tasks_.size() == 0; }, minutes(1), "the world does not calm down") &&
          RunUntil([this] { return IsServing(); }, minutes(5), "the launchers do not come back") &&
-         RunUntil([] { return false; }, kQuotaAge, "");
+         FinishImages() && RunUntil([] { return false; }, kQuotaAge, "");
+}
+
+bool World::FinishImages() {
+  if (!image_builder_) return true;
+  image_builder_->CalmDown();
+  return RunUntil([this] { return image_builder_->is_idle(); }, minutes(60), "images are not validated");
 }
 
 bool World::Settle(std::string when) {
@@ -274,6 +289,7 @@ bool World::StopAll() {
   };
   if (!RunUntil(all_over, minutes(3), "the launchers do not stop")) return false;
   for (auto& consumer : consumers_) tasks_.Spawn("close", consumer->Close());
+  if (image_builder_) tasks_.Spawn("close", image_builder_->Close());
   if (!RunUntil([this] { return tasks_.size() == 0; }, minutes(1), "the consumers do not close"))
     return false;
   stepper_.RunReady();
@@ -307,7 +323,7 @@ void World::Mishap() {
   ProviderName provider = AnyProvider();
   drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
   int few = 1 + static_cast<int>(random_.Below(3));
-  switch (random_.Below(21)) {
+  switch (random_.Below(22)) {
     case 0:
     case 1:
     case 2:
@@ -335,6 +351,8 @@ void World::Mishap() {
       return;
     case 10:
       return ReplaceConsumer();
+    case 21:
+      return ReplaceImageBuilder();
     case 11:
       return zk_.SetLatency(Time(0, 0.2));
     case 12:
@@ -450,6 +468,12 @@ void World::ReplaceConsumer() {
   std::unique_ptr<Consumer>& consumer = consumers_[random_.Below(consumers_.size())];
   consumer->Vanish(AnyUnderWay());
   vanished_.push_back(std::exchange(consumer, NewConsumer()));
+}
+
+void World::ReplaceImageBuilder() {
+  if (!image_builder_) return;
+  image_builder_->Vanish(AnyUnderWay());
+  vanished_image_builders_.push_back(std::exchange(image_builder_, NewImageBuilder()));
 }
 
 ProviderName World::AnyProvider() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/consumer.h"
+#include "sim/image_builder.h"
 #include "sim/launcher_process.h"
 #include "sim/settled.h"
 
@@ -52,6 +53,7 @@ class World {
   bool StartAll();
   bool BeBusy();
   bool CalmDown();
+  bool FinishImages();
   bool Settle(std::string when);
   bool Probe();
   bool ProbeOne(RequestPlan plan);
@@ -77,6 +79,8 @@ class World {
   Task<> Occupy(ProviderName provider, Duration duration);
   void TakeMachine(const ProviderName& provider);
   void ReplaceConsumer();
+  std::unique_ptr<ImageBuilder> NewImageBuilder();
+  void ReplaceImageBuilder();
   Slot& AnySlot() { return slots_[random_.Below(slots_.size())]; }
   ProviderName AnyProvider();
   Duration Time(double low, double high);
@@ -98,6 +102,9 @@ class World {
   std::vector<Slot> slots_;
   std::vector<std::unique_ptr<Consumer>> consumers_;
   std::vector<std::unique_ptr<Consumer>> vanished_;
+  std::unique_ptr<ImageBuilder> image_builder_;  // null: the scenario has no images
+  std::vector<std::unique_ptr<ImageBuilder>> vanished_image_builders_;
+  int image_builders_made_ = 0;
   TaskGroup tasks_;
   std::optional<log::Capture> log_;
 };

@@ -25,12 +25,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # What the tests of a folder need beside packages.txt: ./test sets the variable for its option.
 OPTIONAL = {
     "aws": "NODEPOOL_TEST_AWS",
+    "gce": "NODEPOOL_TEST_GCE",
     "generated_client": "NODEPOOL_TEST_GENERATED_CLIENT",
     "kubernetes": "NODEPOOL_TEST_KUBERNETES",
     "libvirt": "NODEPOOL_TEST_LIBVIRT",
     "openstack": "NODEPOOL_TEST_OPENSTACK",
     "page": "NODEPOOL_TEST_BROWSER",
     "real": "NODEPOOL_TEST_REAL",
+    "runners": "NODEPOOL_TEST_GITHUB",
 }
 
 

@@ -11,7 +11,7 @@ SECTION = re.compile(r"(?<![\w./-])(?P<page>[a-z][a-z-]*\.md)`?,?\s+(?:sections?
 
 DOCUMENT = r"(?:coordination|configuration|launcher|drivers|operations|builder)"
 # LA-12, BB-03..05, S-waiting, coordination.17.5, 17.39
-ID = re.compile(rf"(?<![\w.-])(?P<numbered>(?:LA|NS|CC|OT|BB|D|AWS|K8S|LV|EXEC|PAGE|REQ|ACT|CONS|OPENAPI|TLS|HTTP|TRY|WHY)-\d+)(?:\.\.(?P<last>\d+))?(?![\w-])"
+ID = re.compile(rf"(?<![\w.-])(?P<numbered>(?:LA|NS|CC|OT|BB|D|AWS|GCE|K8S|LV|EXEC|PAGE|REQ|ACT|CONS|OPENAPI|TLS|HTTP|TRY|WHY|RUN|BRK|VAL|RATE|TAKE)-\d+)(?:\.\.(?P<last>\d+))?(?![\w-])"
                 rf"|(?<![\w.-])(?P<named>[SFMDOB]-(?!nn?\b)[a-z][a-z0-9-]*)(?![\w-])"
                 rf"|(?<![\w.-])(?P<section>{DOCUMENT}\.\d+\.\d+)(?P<more>(?:, \d+\.\d+)*)(?![\w.]\d)")
 

@@ -20,7 +20,8 @@ ITERATORS = {"find", "begin", "end", "lower_bound", "upper_bound", "find_if", "e
 ENTRIES = {"at", "front", "back"}
 HANDLES = {"*", "&", "&&", "iterator", "const_iterator", "string_view", "span", "reference_wrapper"}
 NO_TYPES = LEAVES | {"co_await", "co_yield", "delete", "new", "using", "goto", "else", "do", "case"}
-METHOD = re.compile(r"^  (?:const )?[\w:<>, *]*[*&]\s*>?\s*(\w+)\([^;{]*\) const(;| \{ return \w+_; \})", re.M)
+METHOD = re.compile(r"^  (?:const )?[\w:<>, *]*[*&]\s*>?\s*(\w+)\([^;{]*\) const"
+                    r"(;| \{ return \w+_(?:\.(?:all|entries)\(\))?; \}| \{)", re.M)
 LOOP = "the loop"
 
 
@@ -41,7 +42,7 @@ class LookUps:
 
 def look_ups(headers: list[pathlib.Path]) -> LookUps:
     methods = [match for header in headers for match in METHOD.finditer(masked(header.read_text(encoding="utf-8")))]
-    entries = frozenset(match.group(1) for match in methods if match.group(2) == ";")
+    entries = frozenset(match.group(1) for match in methods if "return" not in match.group(2))
     return LookUps(entries, frozenset(match.group(1) for match in methods) - entries)
 
 

@@ -16,6 +16,7 @@ Task<bool> EndsBy(Loop& loop, SteadyTime deadline, std::string what, Task<> task
 
 namespace internal {
 
+// Puts the result of `task` into `result`, which outlives it.
 template <class T>
 Task<> Keep(Task<T> task, std::optional<T>& result) {
   result.emplace(co_await std::move(task));

@@ -10,6 +10,7 @@
 // expression.
 namespace nodepool {
 
+// A coroutine that ends with a T or throws Error. It begins when it is awaited or spawned (task_group.h).
 template <class T = void>
 using Task = boost::asio::awaitable<T>;
 

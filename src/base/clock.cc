@@ -14,9 +14,9 @@ double ToSeconds(WallTime time) {
 }
 
 WallTime FromSeconds(double seconds) {
-  // The range of a nanosecond clock is about 292 years either side of 1970;
-  // records may hold anything.
-  constexpr double kLimit = 9.0e9;
+  // A clock of nanoseconds has about 292 years either side of 1970, and records may hold anything: of half of
+  // that any two times have a difference, too.
+  constexpr double kLimit = 4.5e9;
   double bounded = seconds == seconds ? std::clamp(seconds, -kLimit, kLimit) : 0;
   double whole = std::floor(bounded);
   return WallTime(std::chrono::seconds(static_cast<std::int64_t>(whole)) +

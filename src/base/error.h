@@ -49,6 +49,7 @@ class Error : public std::exception {
 template <class T>
 using Expected = std::expected<T, Error>;
 
+// The failure of an Expected.
 inline std::unexpected<Error> Unexpected(Verdict verdict, std::string message) {
   return std::unexpected<Error>(Error(verdict, std::move(message)));
 }

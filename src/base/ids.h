@@ -45,11 +45,13 @@ struct PoolKey {
 
 }  // namespace nodepool
 
+// Ids are keys of hash tables, whose hash nobody can predict (text_hash.h).
 template <class Tag>
 struct std::hash<nodepool::StrongId<Tag>> {
   std::size_t operator()(const nodepool::StrongId<Tag>& id) const { return nodepool::HashText(id.value); }
 };
 
+// Ids are formatted as their text.
 template <class Tag>
 struct fmt::formatter<nodepool::StrongId<Tag>> : fmt::formatter<std::string> {
   template <class Context>

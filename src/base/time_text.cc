@@ -24,7 +24,7 @@ std::optional<WallTime> Parse(const std::string& text, const char* format, std::
   const char* end = ::strptime(text.c_str(), format, &parts);
   if (end == nullptr) return std::nullopt;
   rest = end;
-  return WallTime(std::chrono::seconds(::timegm(&parts)));
+  return FromSeconds(static_cast<double>(::timegm(&parts)));
 }
 
 }  // namespace

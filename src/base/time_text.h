@@ -5,7 +5,8 @@
 
 #include "base/clock.h"
 
-// Points in time as text, always in UTC. A reader returns nullopt for malformed text.
+// Points in time as text, always in UTC. A reader returns nullopt for malformed text, and for times that the
+// clock does not reach (after 2112) the last one that it does, as FromSeconds.
 namespace nodepool {
 
 // "2026-01-31T12:00:00Z"; reads "+00:00" for "Z", too, and ignores a fraction of a second.

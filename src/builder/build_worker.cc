@@ -51,7 +51,7 @@ BuildWorker::BuildWorker(Context& context)
 // Describes the image's configuration and the request for a build, if any.
 std::string BuildWorker::Circumstances(const ImageName& image) const {
   std::string text = config::Fingerprint(context_.config->common.diskimages.at(image));
-  const auto& requests = context_.images.build_requests();
+  const auto& requests = context_.caches.images.build_requests();
   auto request = requests.find(image);
   if (request != requests.end()) text += fmt::format(" {}", ToSeconds(request->second));
   return text;

@@ -9,13 +9,13 @@ Builder::Builder(Loop& loop, Random& random, BlockingPool& blocking_pool, metric
                  std::shared_ptr<const driver::LoadedConfig> config, Options options)
     : logger_("nodepool.builder.NodePoolBuilder"),
       store_(loop, client, random),
-      images_(loop, client),
+      caches_(loop, client),
       context_{std::move(config),
                loop,
                random,
                metrics,
                store_,
-               images_,
+               caches_,
                runner,
                files,
                std::move(options.environment),
@@ -30,7 +30,12 @@ Builder::Builder(Loop& loop, Random& random, BlockingPool& blocking_pool, metric
       uploads_(context_, providers_),
       cleanup_(context_, providers_, uploads_),
       stats_(context_, builds_, uploads_),
-      finishes_work_(options.finishes_work) {}
+      finishes_work_(options.finishes_work) {
+  loops_.Add("builds", builds_);
+  loops_.Add("uploads", uploads_);
+  loops_.Add("clean-up", cleanup_);
+  loops_.Add("statistics", stats_);
+}
 
 Builder::~Builder() = default;
 
@@ -47,18 +52,15 @@ Component Builder::Announcement() const {
 Task<> Builder::Start() {
   logger_.Info("Nodepool builder {} starting, builder id {}", Version(), context_.identity.builder_id);
   session_ = store_.tree.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
-  image_watch_ = images_.OnChange([this](const ImageName&) { Wake(); });
-  images_.Start();
+  image_watch_ = caches_.images.OnChange([this](const ImageName&) { Wake(); });
+  caches_.images.Start();
   co_await entry_.Register();
-  co_await images_.WaitSynced();
+  co_await caches_.WaitSynced();
   co_await RefreshLocal(context_);
   providers_.Configure(*context_.config);
   is_serving_ = true;
   entry_.Update(Announcement());  // D-09
-  builds_.Start();
-  uploads_.Start();
-  cleanup_.Start();
-  stats_.Start();
+  loops_.Start();
   logger_.Info("Managing {} images", context_.config->common.diskimages.size());
 }
 
@@ -94,9 +96,7 @@ void Builder::SessionChanged(zk::SessionState state) {
   }
   if (state != zk::SessionState::kLost) return;
   logger_.Warning("The ZooKeeper session is lost: dropping all work done under its locks");
-  builds_.SessionLost();
-  uploads_.SessionLost();
-  cleanup_.SessionLost();
+  loops_.SessionLost();
 }
 
 // Begins nothing new; clean-up and statistics continue.
@@ -118,13 +118,10 @@ Task<> Builder::Stop() {
   image_watch_.Reset();
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.graceful_stop;
   StopSteps steps(context_.loop, logger_, deadline);
-  co_await steps.Do("ending statistics", stats_.Stop());
-  co_await steps.Do("ending clean-up", cleanup_.Stop());
-  co_await steps.Do("ending uploads", uploads_.Stop());
-  co_await steps.Do("ending builds", builds_.Stop());
+  co_await loops_.Stop(steps);
   co_await steps.Do("stopping providers", providers_.Stop());
   co_await steps.Do("removing the announcement", entry_.Unregister());
-  co_await images_.Stop();
+  co_await caches_.Stop();
 }
 
 }  // namespace nodepool::builder

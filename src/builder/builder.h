@@ -4,13 +4,14 @@
 #include <optional>
 
 #include "async/blocking_pool.h"
+#include "async/loops.h"
 #include "base/subscription.h"
 #include "builder/build_worker.h"
 #include "builder/cleanup_worker.h"
 #include "builder/image_providers.h"
 #include "builder/stats_worker.h"
 #include "builder/upload_worker.h"
-#include "store/cache/component_registry.h"
+#include "store/cache/caches.h"
 
 namespace nodepool::builder {
 
@@ -59,7 +60,7 @@ class Builder {
 
   log::Logger logger_;
   store::Store store_;
-  store::ImageCache images_;
+  store::Caches caches_;
   Context context_;
   bool is_serving_ = false;
   std::optional<RejectedConfiguration> rejected_;
@@ -69,6 +70,7 @@ class Builder {
   UploadWorker uploads_;
   CleanupWorker cleanup_;
   StatsWorker stats_;
+  Loops loops_;  // of the above
   Subscription session_;
   Subscription image_watch_;
   bool finishes_work_;

@@ -30,7 +30,7 @@ SteadyTime CleanupWorker::Consider() {
   for (const ImageName& image : AllImages()) {
     if (is_pass || HasMarked(image)) ConsiderImage(image, is_pass);
   }
-  for (const auto& [key, created] : context_.images.empty_builds()) {
+  for (const auto& [key, created] : context_.caches.images.empty_builds()) {
     if (is_pass && context_.loop.Now() - created > kEmptyAge) {
       StartJob(fmt::format("remove empty build {}", key), RemoveRecord(key));
     }
@@ -42,8 +42,8 @@ SteadyTime CleanupWorker::Consider() {
 }
 
 std::set<ImageName> CleanupWorker::AllImages() const {
-  std::set<ImageName> images = context_.images.images();
-  for (const auto& [key, build] : context_.images.builds()) images.insert(key.image);
+  std::set<ImageName> images = context_.caches.images.images();
+  for (const auto& [key, build] : context_.caches.images.builds()) images.insert(key.image);
   return images;
 }
 
@@ -116,7 +116,7 @@ Task<> CleanupWorker::RemoveUploadIn(std::optional<ImageState> state, store::Upl
   // If the builder dies from here on, the record stays `deleting`, and the next sweep of any builder that
   // knows the provider continues.
   if (upload->record.external_id && !upload->record.external_id->empty()) {
-    std::shared_ptr<driver::Provider> provider = providers_.Find(key.provider);
+    std::shared_ptr<driver::ImageStore> provider = providers_.Find(key.provider);
     if (!provider) throw Error(Verdict::kFail, fmt::format("provider {} cannot be used", key.provider));
     co_await provider->DeleteImage(*upload->record.external_id);
   }
@@ -229,8 +229,8 @@ Task<bool> CleanupWorker::CleanLocalBuild(store::BuildKey key) {
 // Whether the build's files are no longer needed. A build that is not in the cache may be unreadable or new,
 // so the tree is read.
 Task<bool> CleanupWorker::IsGone(store::BuildKey key) {
-  auto known = context_.images.builds().find(key);
-  if (known != context_.images.builds().end()) {
+  auto known = context_.caches.images.builds().find(key);
+  if (known != context_.caches.images.builds().end()) {
     std::optional<ImageState> state = known->second.record.state;
     co_return state == ImageState::kDeleting || state == ImageState::kFailed;
   }

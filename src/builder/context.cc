@@ -8,7 +8,7 @@
 namespace nodepool::builder {
 
 Task<> RefreshLocal(Context& context) {
-  std::set<ImageName> images = context.images.images();
+  std::set<ImageName> images = context.caches.images.images();
   for (const auto& [name, image] : context.config->common.diskimages) images.insert(name);
   std::string directory = context.images_dir();
   Task<LocalBuilds> scan = context.files.Scan(std::move(directory), std::move(images));

@@ -11,7 +11,7 @@
 #include "builder/files/local_files.h"
 #include "driver/loading/load_config.h"
 #include "process/command.h"
-#include "store/cache/image_cache.h"
+#include "store/cache/caches.h"
 #include "store/store.h"
 
 namespace nodepool::builder {
@@ -49,7 +49,7 @@ struct Context {
   Random& random;
   metrics::Metrics& metrics;
   store::Store& store;
-  store::ImageCache& images;
+  store::Caches& caches;  // only the images are followed
   process::Runner& runner;
   LocalFiles& files;
   process::Environment environment;  // the daemon's, for the programs that it runs
@@ -60,7 +60,7 @@ struct Context {
   std::function<void()> local_changed = [] {};
 
   bool is_connected() const {
-    return images.synced() && store.tree.client().state() == zk::SessionState::kConnected;
+    return caches.synced() && store.tree.client().state() == zk::SessionState::kConnected;
   }
   int most_builds() const { return config->common.build_workers.value_or(workers.builds); }
   int most_uploads() const { return config->common.upload_workers.value_or(workers.uploads); }

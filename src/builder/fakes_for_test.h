@@ -102,13 +102,15 @@ class FakeRunner : public process::Runner {
   // The exit codes of the next programs; called once for each.
   std::function<int()> next_code = [] { return 0; };
   std::vector<std::vector<std::string>> ran;  // the arguments of each program
-  std::string printed;                        // by each program, to its log
-  int ended_count = 0;                        // of cancelled programs
+  std::vector<process::Environment> environments;
+  std::string printed;  // by each program, to its log
+  int ended_count = 0;  // of cancelled programs
   int running = 0;
   int most_running = 0;
 
   Task<process::Exit> Run(process::Command command) override {
     ran.push_back(command.argv);
+    environments.push_back(command.environment);
     most_running = std::max(most_running, ++running);
     ScopeExit ended([this] { --running; });
     process::Exit exit;
@@ -123,7 +125,11 @@ class FakeRunner : public process::Runner {
     }
     exit.code = exit.is_timed_out ? -9 : next_code();
     if (exit.code == 0) AddFiles(command.argv);
-    if (command.log_path) files_.logs[*command.log_path] += printed;
+    if (command.log_path) {
+      files_.logs[*command.log_path] += printed;
+    } else {
+      exit.output = printed;
+    }
     co_return exit;
   }
 

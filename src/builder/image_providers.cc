@@ -10,14 +10,12 @@ ImageProviders::ImageProviders(Context& context, BlockingPool& blocking_pool, dr
       blocking_pool_(blocking_pool),
       drivers_(drivers),
       logger_("nodepool.ProviderManager"),
-      nodes_(context.loop, context.store.tree.client()),
-      records_{context.store, nodes_, context.images},
       retiring_(context.loop, logger_) {}
 
 ImageProviders::~ImageProviders() = default;
 
 void ImageProviders::Configure(const driver::LoadedConfig& config) {
-  auto before = std::exchange(providers_, {});
+  auto before = std::exchange(stores_, {});
   for (const auto& [name, settings] : config.providers) {
     if (!settings->manages_images) continue;
     auto existing = before.find(name);
@@ -25,42 +23,41 @@ void ImageProviders::Configure(const driver::LoadedConfig& config) {
         existing != before.end() && existing->second->config().fingerprint == settings->fingerprint;
     // One whose cloud cannot be used any more, as the files are now, goes on with what it has.
     if (existing != before.end() && (is_same || !settings->fault.empty())) {
-      providers_[name] = std::move(existing->second);
+      stores_[name] = std::move(existing->second);
       before.erase(existing);
       continue;
     }
-    driver::ProviderEnvironment environment{context_.loop, context_.random, blocking_pool_, records_, [] {}};
+    driver::DriverEnvironment environment{context_.loop, context_.random, blocking_pool_};
     try {
-      providers_[name] = driver::CreateGuarded(drivers_, std::move(environment), settings);
+      stores_[name] = driver::CreateImageStore(drivers_, environment, settings);
     } catch (const std::exception& error) {
       logger_.Error("Provider {} cannot be used until its configuration changes: {}", name, error.what());
     }
   }
-  for (auto& [name, provider] : before) Retire(std::move(provider));
+  for (auto& [name, store] : before) Retire(std::move(store));
 }
 
-void ImageProviders::Retire(std::shared_ptr<driver::Provider> provider) {
-  provider->Idle();
-  retiring_.Spawn("retire provider " + provider->config().name.value, StopQuietly(provider));
+void ImageProviders::Retire(std::shared_ptr<driver::ImageStore> store) {
+  retiring_.Spawn("retire provider " + store->config().name.value, StopQuietly(store));
 }
 
-// The provider itself waits for its uploads and deletions.
-Task<> ImageProviders::StopQuietly(std::shared_ptr<driver::Provider> provider) {
-  Outcome<> stopped = co_await Attempt(provider->Stop());
+// The store itself waits for its uploads and deletions.
+Task<> ImageProviders::StopQuietly(std::shared_ptr<driver::ImageStore> store) {
+  Outcome<> stopped = co_await Attempt(store->Stop());
   if (!stopped) {
-    logger_.Error("Error stopping provider {}: {}", provider->config().name, stopped.error().message());
+    logger_.Error("Error stopping provider {}: {}", store->config().name, stopped.error().message());
   }
 }
 
 Task<> ImageProviders::Stop() {
-  for (auto& [name, provider] : providers_) Retire(std::move(provider));
-  providers_.clear();
+  for (auto& [name, store] : stores_) Retire(std::move(store));
+  stores_.clear();
   co_await retiring_.Join();
 }
 
-std::shared_ptr<driver::Provider> ImageProviders::Find(const ProviderName& name) const {
-  auto found = providers_.find(name);
-  return found == providers_.end() ? nullptr : found->second;
+std::shared_ptr<driver::ImageStore> ImageProviders::Find(const ProviderName& name) const {
+  auto found = stores_.find(name);
+  return found == stores_.end() ? nullptr : found->second;
 }
 
 }  // namespace nodepool::builder

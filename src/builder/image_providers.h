@@ -7,14 +7,11 @@
 #include "async/task_group.h"
 #include "builder/context.h"
 #include "driver/driver.h"
-#include "driver/provider.h"
-#include "driver/records_environment.h"
-#include "store/cache/node_cache.h"
+#include "driver/image_store.h"
 
 namespace nodepool::builder {
 
-// One object for each provider that manages images. They are not started: the builder launches nothing, so it
-// needs no quotas and no search for leaks. A provider whose configuration changed is replaced; its
+// The image stores of the providers that manage images. One whose configuration changed is replaced; its
 // predecessor finishes the uploads that it has begun.
 class ImageProviders {
  public:
@@ -26,19 +23,17 @@ class ImageProviders {
   Task<> Stop();
 
   // Null: it is not configured, or cannot be created. Hold on to the returned pointer across awaits.
-  std::shared_ptr<driver::Provider> Find(const ProviderName& name) const;
+  std::shared_ptr<driver::ImageStore> Find(const ProviderName& name) const;
 
  private:
-  void Retire(std::shared_ptr<driver::Provider> provider);
-  Task<> StopQuietly(std::shared_ptr<driver::Provider> provider);
+  void Retire(std::shared_ptr<driver::ImageStore> store);
+  Task<> StopQuietly(std::shared_ptr<driver::ImageStore> store);
 
   Context& context_;
   BlockingPool& blocking_pool_;
   driver::Registry& drivers_;
   log::Logger logger_;
-  store::NodeCache nodes_;  // a provider needs one; it stays empty
-  driver::RecordsEnvironment records_;
-  std::map<ProviderName, std::shared_ptr<driver::Provider>> providers_;
+  std::map<ProviderName, std::shared_ptr<driver::ImageStore>> stores_;
   TaskGroup retiring_;
 };
 

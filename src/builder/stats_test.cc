@@ -109,20 +109,5 @@ TEST_F(BuilderStatsTest, StatesAreReportedOnceAMinute) {
   EXPECT_EQ(values()["nodepool.image_build_requests"], 1);
 }
 
-// The page is generated from the declarations: run the test with NODEPOOL_WRITE_REFERENCE=1 to write it.
-TEST(BuilderStatsReferenceTest, ThePageIsUpToDate) {
-  std::string path = std::string(NODEPOOL_SOURCE_DIR) + "/docs/reference/builder-metrics.md";
-  std::string page =
-      "# Metrics of the builder\n\n"
-      "Made from the declarations in `src/builder/stats_metrics.h`; a test keeps it up to date. Sent to "
-      "statsd when\n"
-      "`STATSD_HOST` or `STATSD_PORT` is set in the environment.\n\n" +
-      metrics::ReferencePage(stats::All());
-  if (std::getenv("NODEPOOL_WRITE_REFERENCE") != nullptr) std::ofstream(path) << page;
-  std::ostringstream found;
-  found << std::ifstream(path).rdbuf();
-  EXPECT_EQ(found.str(), page);
-}
-
 }  // namespace
 }  // namespace nodepool::builder

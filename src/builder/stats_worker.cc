@@ -38,12 +38,13 @@ Task<> StatsWorker::Run() {
 }
 
 bool StatsWorker::IsRequestPending(const ImageName& image) const {
-  return context_.images.build_requests().contains(image) && !context_.images.IsBuildLocked(image);
+  return context_.caches.images.build_requests().contains(image) &&
+         !context_.caches.images.IsBuildLocked(image);
 }
 
 void StatsWorker::Report(metrics::Sink& to) const {
   int requests = 0;
-  for (const ImageName& image : context_.images.images()) {
+  for (const ImageName& image : context_.caches.images.images()) {
     ReportImage(image, to);
     if (IsRequestPending(image)) ++requests;
   }
@@ -60,7 +61,7 @@ void StatsWorker::ReportImage(const ImageName& image, metrics::Sink& to) const {
   to.Set(stats::kBuildRequests, {image.value}, IsRequestPending(image) ? 1 : 0);
   std::optional<sched::ImageSpec> spec = SpecOf(*context_.config, image);
   if (!spec) return;
-  bool is_paused = spec->is_paused || context_.images.paused().contains(image);
+  bool is_paused = spec->is_paused || context_.caches.images.paused().contains(image);
   bool is_building = builds_.building().contains(image);
   to.Set(stats::kBuildState, {fqdn, image.value}, is_building ? kBuilding : is_paused ? kPaused : kIdle);
   for (const auto& [provider, part] : spec->providers) {

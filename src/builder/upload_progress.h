@@ -6,7 +6,7 @@
 #include "async/event.h"
 #include "async/loop.h"
 #include "base/log/logging.h"
-#include "driver/image_upload.h"
+#include "driver/image_store.h"
 
 namespace nodepool::builder {
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "builder/stats_metrics.h"
 #include "builder/upload_progress.h"
+#include "builder/validation.h"
 #include "builder/view.h"
 #include "sched/images/image_upload.h"
 
@@ -69,7 +70,7 @@ UploadWorker::UploadWorker(Context& context, ImageProviders& providers)
 std::string UploadWorker::Circumstances(const store::BuildKey& build, const ProviderName& provider) const {
   auto config = context_.config->providers.find(provider);
   bool is_there = config != context_.config->providers.end();
-  return fmt::format("{} {} {}", build.build, context_.images.UploadRetries(build, provider),
+  return fmt::format("{} {} {}", build.build, context_.caches.images.UploadRetries(build, provider),
                      is_there ? config->second->fingerprint : "");
 }
 
@@ -86,7 +87,7 @@ SteadyTime UploadWorker::Consider() {
         next = std::min(next, *retry_at);
         continue;
       }
-      if (std::ssize(uploading_) >= context_.most_uploads()) continue;
+      if (std::ssize(uploading_) - validating_ >= context_.most_uploads()) continue;
       uploading_.insert(target);
       jobs_.Spawn(fmt::format("upload image {} to {}", image, decision.provider),
                   Upload(target, *decision.build));
@@ -145,6 +146,7 @@ Task<bool> UploadWorker::UploadLocked(store::BuildKey build, ProviderName provid
     co_return false;
   job.filename = file->second;
   job.image_metadata = image->second.metadata;
+  job.validation = image->second.validation;
   Task<bool> perform = Perform(std::move(job));
   bool is_done = co_await std::move(perform);
   co_return is_done;
@@ -216,11 +218,34 @@ Task<> UploadWorker::Send(Job& job, store::StoredUpload& upload) {
   parameters.announce = [&](std::string id) { return NoteImage(job, upload, std::move(id)); };
   Task<std::string> send = SendFile(job, upload, std::move(parameters));
   std::string external_id = co_await std::move(send);
-  if (config.post_upload_hook) {
-    auto remove = [&](const Failure&) { return DeleteQuietly(job.provider, external_id); };
-    co_await OnFailure(RunHook(job, upload, external_id), remove);
-  }
+  auto remove = [&](const Failure&) { return DeleteQuietly(job.provider, external_id); };
+  co_await OnFailure(Test(job, upload, external_id), remove);
   job.external_id = external_id;
+}
+
+Task<> UploadWorker::Test(const Job& job, store::StoredUpload& upload, std::string external_id) {
+  if (job.provider->config().post_upload_hook) co_await RunHook(job, upload, external_id);
+  if (job.validation) co_await Validate(job, upload, external_id);
+}
+
+// Uploads that are validated do not count: waiting for a machine may take long.
+Task<> UploadWorker::Validate(const Job& job, store::StoredUpload& upload, std::string external_id) {
+  const ImageName& image = job.build.id.image;
+  std::optional<LabelName> label = ValidationLabelOf(job.provider->config(), image);
+  if (!label) {
+    logger_.Warning(
+        "Upload {} is not validated: no pool of the provider that launches nodes has a label with the image",
+        upload.id);
+    co_return;
+  }
+  co_await NoteImage(job, upload, external_id);
+  ++validating_;
+  Wake();
+  ScopeExit ended([this] { --validating_; });
+  Validation validation{upload.id, external_id, *job.validation, *label};
+  validation.note = [&](std::string text) { return NoteProgress(job, upload, std::move(text)); };
+  co_await builder::Validate(context_, logger_, std::move(validation));
+  logger_.Info("Upload {} is valid", upload.id);
 }
 
 Task<std::string> UploadWorker::SendFile(Job& job, store::StoredUpload& upload,
@@ -314,7 +339,7 @@ Task<> UploadWorker::Record(const Job& job, store::StoredUpload& upload) {
   co_await context_.store.images.Update(upload, job.lock, change);
 }
 
-Task<> UploadWorker::DeleteQuietly(std::shared_ptr<driver::Provider> provider, std::string external_id) {
+Task<> UploadWorker::DeleteQuietly(std::shared_ptr<driver::ImageStore> provider, std::string external_id) {
   Outcome<> deleted = co_await Attempt(provider->DeleteImage(external_id));
   if (!deleted) {
     logger_.Error("Image {} is left in provider {}: {}", external_id, provider->config().name,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,12 +29,13 @@ class UploadWorker : public Worker {
   // What to upload, by which provider, and the result.
   struct Job {
     store::StoredBuild build;
-    std::shared_ptr<driver::Provider> provider;
+    std::shared_ptr<driver::ImageStore> provider;
     std::string filename;
     std::map<std::string, std::string> image_metadata;
+    std::optional<config::ImageValidation> validation;
     zk::HeldLock lock;
     std::string name;                               // in the cloud
-    std::string external_id;                        // empty until the upload and the hook have succeeded
+    std::string external_id;                        // empty until the upload and its tests have succeeded
     std::string error = "the builder was stopped";  // of an upload that has not succeeded
     // One write of the record at a time, while it is uploading.
     std::shared_ptr<Gate> record_gate = std::make_shared<Gate>(1);
@@ -55,14 +57,18 @@ class UploadWorker : public Worker {
   Task<> Send(Job& job, store::StoredUpload& upload);
   // Writes to the record which image to delete if this builder dies.
   Task<> NoteImage(const Job& job, store::StoredUpload& upload, std::string external_id);
+  // Throws why the image that was sent must not be used.
+  Task<> Test(const Job& job, store::StoredUpload& upload, std::string external_id);
+  Task<> Validate(const Job& job, store::StoredUpload& upload, std::string external_id);
   Task<> RunHook(const Job& job, store::StoredUpload& upload, std::string external_id);
   Task<> Finish(const Job& job, store::StoredUpload& upload);
   Task<> Record(const Job& job, store::StoredUpload& upload);
-  Task<> DeleteQuietly(std::shared_ptr<driver::Provider> provider, std::string external_id);
+  Task<> DeleteQuietly(std::shared_ptr<driver::ImageStore> provider, std::string external_id);
 
   ImageProviders& providers_;
   Retries<Target> retries_;
   std::set<Target> uploading_;
+  int validating_ = 0;  // of those
   std::multiset<store::BuildKey> reading_;
 };
 

@@ -22,7 +22,7 @@ sched::BuildView ViewOf(const Context& context, const store::StoredBuild& build)
   if (auto local = context.local.find(build.id); local != context.local.end()) {
     for (const auto& [format, path] : local->second) view.local_formats.insert(format);
   }
-  const auto& uploads = context.images.uploads();
+  const auto& uploads = context.caches.images.uploads();
   store::UploadKey first;
   first.build = build.id;
   for (auto it = uploads.lower_bound(first); it != uploads.end() && it->first.build == build.id; ++it) {
@@ -30,7 +30,7 @@ sched::BuildView ViewOf(const Context& context, const store::StoredBuild& build)
     view.uploads.push_back(ViewOf(key, upload.record));
   }
   for (const auto& [name, provider] : context.config->providers) {
-    if (context.images.IsUploadLocked(build.id, name)) view.uploading_to.insert(name);
+    if (context.caches.images.IsUploadLocked(build.id, name)) view.uploading_to.insert(name);
   }
   return view;
 }
@@ -38,9 +38,9 @@ sched::BuildView ViewOf(const Context& context, const store::StoredBuild& build)
 sched::ImageView Outline(const Context& context, const ImageName& image) {
   sched::ImageView view;
   view.name = image;
-  view.is_paused = context.images.paused().contains(image);
-  view.is_requested = context.images.build_requests().contains(image);
-  view.is_build_locked = context.images.IsBuildLocked(image);
+  view.is_paused = context.caches.images.paused().contains(image);
+  view.is_requested = context.caches.images.build_requests().contains(image);
+  view.is_build_locked = context.caches.images.IsBuildLocked(image);
   return view;
 }
 
@@ -48,7 +48,7 @@ sched::ImageView Outline(const Context& context, const ImageName& image) {
 
 sched::ImageView ViewOf(const Context& context, const ImageName& image) {
   sched::ImageView view = Outline(context, image);
-  const auto& builds = context.images.builds();
+  const auto& builds = context.caches.images.builds();
   store::BuildKey first;
   first.image = image;
   for (auto it = builds.lower_bound(first); it != builds.end() && it->first.image == image; ++it) {

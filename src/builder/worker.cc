@@ -29,20 +29,10 @@ Task<> Worker::Stop() {
   co_await jobs_.Stop();
 }
 
+// The builder wakes its workers when ZooKeeper is connected again.
 SteadyTime Worker::ConsiderIfConnected() {
-  if (context_.is_connected()) return Consider();
-  // The builder wakes its workers when ZooKeeper is connected again.
-  if (!context_.images.synced() && !awaits_images_) {
-    awaits_images_ = true;
-    loop_tasks_.Spawn("wait for the image cache", WakeWhenSynced());
-  }
-  return SteadyTime::max();
-}
-
-Task<> Worker::WakeWhenSynced() {
-  co_await context_.images.WaitSynced();
-  awaits_images_ = false;
-  Wake();
+  bool is_synced = context_.caches.SyncedOrWake(loop_);
+  return is_synced && context_.is_connected() ? Consider() : SteadyTime::max();
 }
 
 }  // namespace nodepool::builder

@@ -38,10 +38,8 @@ class Worker {
 
  private:
   SteadyTime ConsiderIfConnected();
-  Task<> WakeWhenSynced();
 
   std::string name_;
-  bool awaits_images_ = false;
   WakeLoop loop_;
   TaskGroup loop_tasks_;
 };

@@ -3,18 +3,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <ostream>
 
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/help.h"
-#include "cli/durations.h"
 #include "daemon/abbreviations.h"
 #include "daemon/help_format.h"
 #include "daemon/parse_arguments.h"
 
 namespace nodepool::cli {
+
 namespace {
 
 constexpr const char* kName = "nodepool";
@@ -166,6 +166,24 @@ std::variant<Invocation, int> ParseArguments(std::vector<std::string> arguments,
     return 1;
   }
   return invocation;
+}
+
+Expected<Duration> ParseDuration(std::string_view text) {
+  constexpr double kLongest = 100 * 365 * 86400.0;
+  double number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  double factor = unit.empty() || unit == "s" ? 1
+                  : unit == "m"               ? 60
+                  : unit == "h"               ? 3600
+                  : unit == "d"               ? 86400
+                                              : 0;
+  if (error != std::errc() || factor == 0 || !(number >= 0) || !(number * factor <= kLongest)) {
+    return Unexpected(
+        Verdict::kInvalid,
+        fmt::format("\"{}\" is no duration; write for example 90, 90s, 5m, 1.5h or 2d", Excerpt(text)));
+  }
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(number * factor));
 }
 
 }  // namespace nodepool::cli

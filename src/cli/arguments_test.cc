@@ -8,6 +8,7 @@
 #include <sstream>
 
 namespace nodepool::cli {
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -337,5 +338,29 @@ TEST_F(ArgumentsTest, ValidationIsNoCommandOfTheTree) {
   EXPECT_FALSE(invocation_.command);
 }
 
+using std::chrono::days;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+TEST(DurationsTest, AUnitMayFollowTheNumber) {
+  EXPECT_EQ(*ParseDuration("90"), seconds(90));
+  EXPECT_EQ(*ParseDuration("90s"), seconds(90));
+  EXPECT_EQ(*ParseDuration("5m"), minutes(5));
+  EXPECT_EQ(*ParseDuration("1.5h"), minutes(90));
+  EXPECT_EQ(*ParseDuration("2d"), hours(48));
+  EXPECT_EQ(*ParseDuration("0"), seconds(0));
+}
+
+TEST(DurationsTest, AnythingElseIsRefusedWithAnExample) {
+  for (const char* text : {"", "s", "-5", "5w", "5 m", "inf", "nan", "1e300", "5mm", "five"}) {
+    Expected<Duration> duration = ParseDuration(text);
+    ASSERT_FALSE(duration) << text;
+    EXPECT_EQ(duration.error().verdict(), Verdict::kInvalid);
+    EXPECT_NE(duration.error().message().find("1.5h"), std::string::npos) << duration.error().message();
+  }
+}
+
 }  // namespace
+
 }  // namespace nodepool::cli

@@ -6,11 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "async/blocking_pool.h"
 #include "cli/console.h"
+#include "driver/driver.h"
 #include "driver/loading/load_config.h"
-#include "driver/provider.h"
+#include "driver/operator_tools.h"
 #include "listing/listing.h"
 #include "model/component.h"
+#include "store/cache/caches.h"
 #include "store/store.h"
 
 namespace nodepool::cli {
@@ -29,9 +32,8 @@ struct Context : Console {
   store::Store& store;
   // The configuration that was in force when the command began.
   std::shared_ptr<const driver::LoadedConfig> config;
-  // Creates a provider of the configuration for this command only; it is not started. Stop it before it is
-  // destroyed.
-  std::function<std::unique_ptr<driver::Provider>(const ProviderName&)> make_provider = {};
+  // The tools of a provider of the configuration, for this command only. Stop them before they are destroyed.
+  std::function<std::unique_ptr<driver::OperatorTools>(const ProviderName&)> make_tools = {};
   // Sends GET `target` to the launcher's web server and returns the answer; throws on any failure, including
   // no answer within a second.
   std::function<Task<std::string>(LauncherAddress launcher, std::string target)> ask_launcher = {};
@@ -56,5 +58,27 @@ Task<> UnlockNode(std::optional<store::LockedNode>& node);
 
 // As "200-0000000003", where the second number may be shorter.
 std::optional<RequestId> ParseRequestName(std::string_view text);
+
+// How a list is printed.
+struct Page {
+  Output output = Output::kTable;
+  WallTime now{};  // ages are computed for this time
+  listing::Colors colors = listing::Colors::kNone;
+  std::optional<std::size_t> width;  // tables are fitted to it; nothing: they are not fitted
+  bool is_detailed = false;          // rows that do not fit become blocks, which have all columns
+};
+
+// The terminal's width, if `context.out` is a terminal, and the current time.
+Page PageOf(const Context& context, Output output);
+
+// The listing as text, without a line break at its end. Below a fitted table, a line names the omitted
+// columns (operations.md 5.3).
+std::string TextOf(const listing::Listing& listing, const Page& page);
+
+// Whether a command may change what the rows show: one alone, with `is_confirmed` (the option --yes), or
+// after `y` at a terminal that has shown them. False: after a message. `verb` and `nouns` name the change and
+// the rows: "delete", "nodes".
+Task<bool> MayChange(Context& context, const listing::Listing& rows, bool is_confirmed, std::string verb,
+                     std::string nouns);
 
 }  // namespace nodepool::cli

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include "async/loop.h"
+#include "async/task.h"
 #include "base/log/logging.h"
 #include "base/random.h"
 
@@ -29,5 +34,13 @@ struct Console {
   int interrupted_by = 0;    // the signal that has cancelled the command's task
   bool wants_color = false;  // the terminal supports colors, and they are not disabled
 };
+
+// Awaits a task that may end by an interruption: does not throw kCancelled.
+Task<> UntilInterrupted(Task<> task);
+
+// "1 node", "2 nodes".
+inline std::string Counted(std::size_t number, std::string_view thing) {
+  return fmt::format("{} {}{}", number, thing, number == 1 ? "" : "s");
+}
 
 }  // namespace nodepool::cli

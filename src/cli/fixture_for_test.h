@@ -4,11 +4,13 @@
 
 #include <memory>
 #include <sstream>
+#include <variant>
+#include <vector>
 
 #include "async/testing/virtual_time.h"
 #include "base/random.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/show_listing.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::cli {
@@ -51,14 +53,29 @@ class CommandTest : public ::testing::Test {
     return node ? std::optional(node->record) : std::nullopt;
   }
 
-  // What a listing command prints.
-  std::string Shown(ListingCommand command, View view = {}) {
+  // The command of a command line without the program's name. Error(kInvalid): the line is refused.
+  static Task<int> CommandOn(Context& context, std::vector<std::string> words) {
+    std::ostringstream usage;
+    std::variant<Invocation, int> parsed = ParseArguments(std::move(words), usage, usage);
+    if (!std::holds_alternative<Invocation>(parsed)) throw Error(Verdict::kInvalid, usage.str());
+    Invocation invocation = std::get<Invocation>(std::move(parsed));
+    if (invocation.offline_command) co_return invocation.offline_command(*context.config, context.out);
+    Task<int> command = invocation.command(context);
+    co_return co_await std::move(command);
+  }
+  Task<int> Command(std::vector<std::string> words) { return CommandOn(context_, std::move(words)); }
+  // Returns the exit status.
+  int Run(std::vector<std::string> words) { return time_.Run(Command(std::move(words))); }
+
+  // What the command prints.
+  std::string Shown(std::vector<std::string> words) {
     out_.str("");
-    EXPECT_EQ(time_.Run(ShowListing(context_, std::move(command), std::move(view))), 0);
+    EXPECT_EQ(Run(std::move(words)), 0);
     return out_.str();
   }
-  std::string ShownAsJson(ListingCommand command) {
-    return Shown(std::move(command), {.output = Output::kJson});
+  std::string ShownAsJson(std::vector<std::string> words) {
+    words.emplace_back("--json");
+    return Shown(std::move(words));
   }
 
   // Creates or replaces a znode with its parents.

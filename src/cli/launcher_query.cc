@@ -1,19 +1,65 @@
 #include "cli/launcher_query.h"
 
 #include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <utility>
 
 #include "async/cleanup.h"
 #include "async/task_group.h"
+#include "base/json_fields.h"
 #include "base/text.h"
-#include "cli/answer_fields.h"
-#include "cli/deleted_request.h"
+#include "model/decline_reasons.h"
+#include "store/records.h"
 
 namespace nodepool::cli {
+
 namespace {
 
 namespace json = boost::json;
+
+// Whether an entry of a launcher's /api/v1/requests is of a request that is no longer in the tree.
+bool IsDeleted(const json::object& entry) { return TruthIn(entry, "is_deleted"); }
+
+// What such an entry, received at `now`, shows of the request. What is missing in it or malformed is left
+// out.
+store::StoredRequest DeletedRequest(const RequestId& id, const json::object& entry, WallTime now) {
+  store::StoredRequest request;
+  request.id = id;
+  NodeRequest& record = request.record;
+  record.state = ParseRequestState(OptionalTextIn(entry, "state").value_or(""));
+  record.created_time = FromSeconds(ToSeconds(now) - NumberIn(entry, "age"));
+  record.relative_priority = NumberIn(entry, "priority");
+  record.requestor = OptionalTextIn(entry, "requestor");
+  record.tenant_name = OptionalTextIn(entry, "tenant");
+  record.event_id = OptionalTextIn(entry, "event_id");
+  for (std::string& label : TextsIn(entry, "labels")) record.node_types.emplace_back(std::move(label));
+  for (std::string& launcher : TextsIn(entry, "declined_by"))
+    record.declined_by.emplace_back(std::move(launcher));
+  for (const std::string& reason : TextsIn(entry, "decline_reasons")) AddDeclineReason(record, reason);
+  return request;
+}
+
+}  // namespace
+
+std::optional<std::string> OptionalTextIn(const json::object& entry, std::string_view key) {
+  const json::value* value = entry.if_contains(key);
+  if (value == nullptr || !value->is_string()) return std::nullopt;
+  return std::string(value->as_string());
+}
+
+std::vector<std::string> TextsIn(const json::object& entry, std::string_view key) {
+  std::vector<std::string> texts;
+  const json::array* list = ArrayIn(entry, key);
+  if (list == nullptr) return texts;
+  for (const json::value& element : *list) {
+    if (element.is_string()) texts.emplace_back(element.as_string());
+  }
+  return texts;
+}
+
+namespace {
 
 Task<> AskForRequests(Context& context, LauncherAddress launcher, LaunchersAnswers& answers) {
   std::string target = "/api/v1/requests";
@@ -120,6 +166,16 @@ Task<LaunchersAnswers> AskAboutRequests(Context& context) {
   auto stop = [&questions] { return questions.Stop(); };
   co_await WithCleanup(questions.Join(), stop);
   co_return answers;
+}
+
+Task<listing::Reasons> AskWhyRequestsWait(Context& context, const store::RequestCache& requests) {
+  listing::Reasons reasons;
+  if (listing::WaitingRequests(requests).empty()) co_return reasons;
+  LaunchersAnswers answers = co_await AskAboutRequests(context);
+  WarnOfSilent(context, answers);
+  for (const store::StoredRequest* request : listing::WaitingRequests(requests))
+    reasons[request->id] = DecidingText(answers, request->id);
+  co_return reasons;
 }
 
 }  // namespace nodepool::cli

@@ -1,17 +1,28 @@
 #pragma once
 
 #include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/command.h"
+#include "listing/waiting_listing.h"
 #include "sched/requests/deciding_reason.h"
 
 namespace nodepool::cli {
 
+// Members of the answers of web servers, which may be missing or of any type.
+
+// nullopt: there is no such text.
+std::optional<std::string> OptionalTextIn(const boost::json::object& entry, std::string_view key);
+// The texts in the list; what else is in it is left out.
+std::vector<std::string> TextsIn(const boost::json::object& entry, std::string_view key);
+
 // Why requests wait, according to the launchers: for each request the entries of `waits`
-// (docs/reference/api.md), each with the `launcher` that reported it.
+// (build/docs/reference/api.md), each with the `launcher` that reported it.
 using WaitsByRequest = std::map<RequestId, boost::json::array>;
 
 // What launchers say of requests beyond the records in the tree.
@@ -33,6 +44,10 @@ void WarnOfSilent(Context& context, const LaunchersAnswers& answers);
 std::string DecidingText(const LaunchersAnswers& answers, const RequestId& id);
 // The same of the entries of `waits` alone.
 std::string DecidingText(const boost::json::array& waits);
+
+// Why the requests wait that have no nodes yet; nothing is asked when there are none. Logs which launchers
+// gave no valid answer. `requests` outlives it.
+Task<listing::Reasons> AskWhyRequestsWait(Context& context, const store::RequestCache& requests);
 
 // All the reasons as text: a line for each pool that reported one.
 std::string WaitText(const boost::json::array& waits);

@@ -6,6 +6,8 @@
 
 #include "async/task.h"
 #include "base/clock.h"
+#include "cli/command.h"
+#include "cli/console.h"
 #include "model/node.h"
 
 namespace nodepool::cli {
@@ -59,5 +61,12 @@ class NodeClaim {
 // Texts of Progress().
 std::string BootingText(std::size_t ready, std::size_t wanted);
 std::string WaitingText(std::string begin, std::string waits);
+
+// sched::FaultOfLabels() of what is registered now, and the same of the provider.
+Task<std::string> FaultOfWish(Context& context, NodeWish wish);
+
+// Obtains the claim's nodes and shows meanwhile why there are none: on a terminal a line that is kept current
+// and removed at the end, else a log line when the deciding reason changes, once a minute at most.
+Task<> ObtainShowingWhy(Console& console, NodeClaim& claim);
 
 }  // namespace nodepool::cli

@@ -8,7 +8,7 @@
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "base/scope_exit.h"
-#include "cli/client_marks.h"
+#include "cli/own_requests.h"
 #include "model/decline_reasons.h"
 
 namespace nodepool::cli {

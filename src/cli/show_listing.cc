@@ -5,7 +5,7 @@
 
 #include "async/cleanup.h"
 #include "async/event.h"
-#include "cli/interruption.h"
+#include "cli/console.h"
 #include "cli/unknown_names.h"
 #include "listing/choose_columns.h"
 
@@ -38,9 +38,9 @@ bool IsReadByScripts(const Context& context, const View& view) {
 }
 
 // `warned` are the warnings so far, none of which is repeated.
-Task<Listings> Make(Context& context, const ListingCommand& command, const View& view, const Tree& tree,
+Task<Listings> Make(Context& context, const ListingCommand& command, const View& view, const Caches& caches,
                     std::set<std::string>& warned) {
-  Listings listings = co_await command.make(context, tree);
+  Listings listings = co_await command.make(context, caches);
   for (listing::Listing& listing : listings) {
     for (std::string& unknown : UnknownWords(*context.config, listing, view.filter))
       if (warned.insert(unknown).second) context.logger.Warning("{}", unknown);
@@ -63,10 +63,21 @@ Subscription WatchSession(Context& context, Event& changed) {
   });
 }
 
-Task<> Follow(Context& context, const ListingCommand& command, const View& view, Tree& tree) {
-  tree.Start();
+void StartNeeded(const ListingCommand& command, Caches& caches) {
+  for (const NeededCache& needed : command.needs) needed.In(caches).Start();
+}
+
+std::vector<Subscription> WatchRecords(const Caches& caches, Event& changed) {
+  std::vector<Subscription> registrations;
+  for (const store::Cache* cache : caches.all())
+    registrations.push_back(cache->OnAnyChange([&changed] { changed.Set(); }));
+  return registrations;
+}
+
+Task<> Follow(Context& context, const ListingCommand& command, const View& view, Caches& caches) {
+  StartNeeded(command, caches);
   Event changed("a change in ZooKeeper");
-  std::vector<Subscription> registrations = tree.TellOfChanges(changed);
+  std::vector<Subscription> registrations = WatchRecords(caches, changed);
   Subscription session = WatchSession(context, changed);
   std::optional<std::string> shown;
   std::set<std::string> warned;
@@ -75,9 +86,9 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
     if (context.store.tree.client().state() == zk::SessionState::kClosed) {
       throw Error(Verdict::kFail, "ZooKeeper refused the connection for good");
     }
-    co_await tree.WaitSynced();
+    co_await caches.WaitSynced();
     changed.Reset();
-    Listings listings = co_await Make(context, command, view, tree, warned);
+    Listings listings = co_await Make(context, command, view, caches, warned);
     std::string ageless = TextOf(context, command, listings, view, WallTime());
     if (shown != ageless) {
       if (context.is_terminal) context.out << kClearScreen;
@@ -90,76 +101,25 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
   }
 }
 
-Task<> ShowOnce(Context& context, const ListingCommand& command, const View& view, Tree& tree) {
-  tree.Start();
-  co_await tree.WaitSynced();
+Task<> ShowOnce(Context& context, const ListingCommand& command, const View& view, Caches& caches) {
+  StartNeeded(command, caches);
+  co_await caches.WaitSynced();
   std::set<std::string> warned;
-  Listings listings = co_await Make(context, command, view, tree, warned);
+  Listings listings = co_await Make(context, command, view, caches, warned);
   context.out << TextOf(context, command, listings, view, context.loop.Now()) << '\n';
 }
 
 }  // namespace
 
-Tree::Tree(Context& context, Needs needs)
-    : needs_(needs),
-      nodes_(context.loop, context.store.tree.client()),
-      requests_(context.loop, context.store.tree.client()),
-      images_(context.loop, context.store.tree.client()),
-      jobs_(context.loop, context.store.tree.client()),
-      components_(context.loop, context.store.tree.client()),
-      pauses_(context.loop, context.store.tree.client()) {}
-
-void Tree::Start() {
-  if (needs_.nodes) nodes_.Start();
-  if (needs_.requests) requests_.Start();
-  if (needs_.images) images_.Start();
-  if (needs_.jobs) jobs_.Start();
-  if (needs_.components) components_.Follow();
-  if (needs_.pauses) pauses_.Start();
-}
-
-Task<> Tree::Stop() {
-  co_await nodes_.Stop();
-  co_await requests_.Stop();
-  co_await images_.Stop();
-  co_await jobs_.Stop();
-  co_await components_.Stop();
-  co_await pauses_.Stop();
-}
-
-Task<> Tree::WaitSynced() {
-  if (needs_.nodes) co_await nodes_.WaitSynced();
-  if (needs_.requests) co_await requests_.WaitSynced();
-  if (needs_.images) co_await images_.WaitSynced();
-  if (needs_.jobs) co_await jobs_.WaitSynced();
-  if (needs_.components) co_await components_.WaitSynced();
-  if (needs_.pauses) co_await pauses_.WaitSynced();
-}
-
-std::vector<Subscription> Tree::TellOfChanges(Event& changed) {
-  std::vector<Subscription> registrations;
-  registrations.push_back(nodes_.OnChange(
-      [&](const NodeId&, const store::StoredNode*, const store::StoredNode*) { changed.Set(); }));
-  registrations.push_back(requests_.OnChange(
-      [&](const RequestId&, const store::StoredRequest*, const store::StoredRequest*) { changed.Set(); }));
-  registrations.push_back(images_.OnChange([&](const ImageName&) { changed.Set(); }));
-  registrations.push_back(jobs_.OnRule([&](const JobId&, const store::StoredJobRule*) { changed.Set(); }));
-  registrations.push_back(
-      components_.OnChange([&](const std::string&, const Component*, const Component*) { changed.Set(); }));
-  registrations.push_back(pauses_.OnChange(
-      [&](const ProviderName&, const ProviderPause*, const ProviderPause*) { changed.Set(); }));
-  return registrations;
-}
-
 Task<int> ShowListing(Context& context, ListingCommand command, View view) {
-  auto tree = std::make_shared<Tree>(context, command.needs);
-  auto stop = [&tree] { return tree->Stop(); };
+  auto caches = std::make_shared<Caches>(context.loop, context.store.tree.client());
+  auto stop = [&caches] { return caches->Stop(); };
   if (view.watch) {
-    co_await WithCleanup(UntilInterrupted(Follow(context, command, view, *tree)), stop);
+    co_await WithCleanup(UntilInterrupted(Follow(context, command, view, *caches)), stop);
   } else {
-    co_await WithCleanup(ShowOnce(context, command, view, *tree), stop);
+    co_await WithCleanup(ShowOnce(context, command, view, *caches), stop);
   }
-  if (context.abandon) context.abandon(std::move(tree));
+  if (context.abandon) context.abandon(std::move(caches));
   co_return 0;
 }
 

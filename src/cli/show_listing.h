@@ -5,54 +5,23 @@
 #include <string>
 #include <vector>
 
-#include "base/subscription.h"
-#include "cli/page.h"
+#include "cli/command.h"
 #include "listing/row_filter.h"
-#include "store/cache/component_registry.h"
-#include "store/cache/image_cache.h"
-#include "store/cache/job_cache.h"
-#include "store/cache/node_cache.h"
-#include "store/cache/pause_cache.h"
-#include "store/cache/request_cache.h"
+#include "store/cache/caches.h"
 
 namespace nodepool::cli {
 
-// Which records a listing needs.
-struct Needs {
-  bool nodes = false;
-  bool requests = false;
-  bool images = false;
-  bool jobs = false;
-  bool components = false;
-  bool pauses = false;  // of providers
-};
+using store::Caches;
 
-// Caches of the records in ZooKeeper; those that were not requested are empty.
-class Tree {
+// A cache that a listing needs: &Caches::nodes.
+class NeededCache {
  public:
-  Tree(Context& context, Needs needs);
-  void Start();
-  Task<> Stop();
-  // Returns when all requested caches are complete.
-  Task<> WaitSynced();
-  // Sets `changed` at each later change, while the subscriptions live.
-  std::vector<Subscription> TellOfChanges(Event& changed);
-
-  const store::NodeCache& nodes() const { return nodes_; }
-  const store::RequestCache& requests() const { return requests_; }
-  const store::ImageCache& images() const { return images_; }
-  const store::JobCache& jobs() const { return jobs_; }
-  const store::ComponentRegistry& components() const { return components_; }
-  const store::PauseCache& pauses() const { return pauses_; }
+  template <class Cache>
+  NeededCache(Cache Caches::*cache) : find_([cache](Caches& caches) { return &(caches.*cache); }) {}
+  store::Cache& In(Caches& caches) const { return *find_(caches); }
 
  private:
-  Needs needs_;
-  store::NodeCache nodes_;
-  store::RequestCache requests_;
-  store::ImageCache images_;
-  store::JobCache jobs_;
-  store::ComponentRegistry components_;
-  store::PauseCache pauses_;
+  std::function<store::Cache*(Caches&)> find_;
 };
 
 enum class Color { kAuto, kAlways, kNever };  // auto: as Context::wants_color says
@@ -74,11 +43,12 @@ struct View {
 struct ListingCommand {
   using Listings = std::vector<listing::Listing>;
 
-  Needs needs;
+  std::vector<NeededCache> needs;
   // The columns that rows can be filtered by; empty: none.
   std::vector<listing::Column> columns = {};
-  // Makes the listings from the current tree. The cells may refer to it.
-  std::function<Task<Listings>(Context&, const Tree&)> make;
+  // Makes the listings from the caches, of which those that it does not need are empty. The cells may refer
+  // to them.
+  std::function<Task<Listings>(Context&, const Caches&)> make;
   // Makes the whole output, without a line break at its end, if there is more than one listing.
   std::function<std::string(const Listings&, const Page&)> layout = {};
   bool can_be_watched = true;  // false: some of it changes without ZooKeeper's knowledge

@@ -16,27 +16,74 @@
 #include "async/blocking_pool.h"
 #include "async/cleanup.h"
 #include "async/task_group.h"
+#include "base/log/log_setup.h"
 #include "base/random.h"
 #include "base/scope_exit.h"
 #include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/await_server.h"
-#include "cli/check_online.h"
-#include "cli/command_providers.h"
+#include "cli/command.h"
 #include "cli/commands/config_validate.h"
-#include "cli/tool_logging.h"
+#include "config/logging/log_file.h"
 #include "daemon/ask_launcher.h"
 #include "daemon/connection.h"
+#include "daemon/home.h"
 #include "daemon/host_name.h"
 #include "daemon/outside_drivers.h"
 #include "daemon/web_address.h"
+#include "driver/loading/guarded_provider.h"
 #include "driver/loading/load_config.h"
-#include "driver/provider.h"
+#include "driver/operator_tools.h"
 #include "net/http/curl_client.h"
 #include "net/http/http.h"
 
 namespace nodepool::cli {
+
 namespace {
+
+// The tool's own messages have no time and no logger name; lines of the libraries look as in a log.
+log::Setup UsualLogging() {
+  log::Handler words;
+  words.format = *log::LineFormat::Parse("nodepool: %(message)s", "", true);
+  log::Setup setup;
+  setup.handlers = {{"log", log::Handler()}, {"words", words}};
+  setup.loggers[""] = {log::Level::kInfo, {"log"}};
+  setup.loggers["nodepool.cmd.nodepoolcmd"] = {std::nullopt, {"words"}, false};
+  setup.loggers["nodepool.zk"] = {log::Level::kWarning, {}};
+  setup.loggers["nodepool.ComponentRegistry"] = {log::Level::kWarning, {}};
+  return setup;
+}
+
+// What config-validate finds, on a terminal. Programs get lines of a log.
+log::Setup PlainFindings(log::Setup setup) {
+  log::Handler plain;
+  plain.format = log::LineFormat::ForPeople();
+  setup.handlers["findings"] = plain;
+  setup.loggers["nodepool.cmd.config_validator"] = {std::nullopt, {"findings"}, false};
+  return setup;
+}
+
+log::Setup AllTo(log::Handler::Kind kind) {
+  log::Handler handler;
+  handler.kind = kind;
+  log::Setup setup;
+  setup.handlers = {{"log", handler}};
+  setup.loggers[""] = {log::Level::kDebug, {"log"}};
+  return setup;
+}
+
+// Configures where messages go, and their format (operations.md 5.1). Error(kInvalid), beginning with the
+// file name, if the logging file cannot be used; the default logging then stays in force.
+void SetUpLogging(const Invocation& invocation) {
+  bool is_for_people = invocation.validation && ::isatty(STDERR_FILENO) == 1;
+  log::Apply(is_for_people ? PlainFindings(UsualLogging()) : UsualLogging());
+  if (invocation.is_silent) return log::Apply(AllTo(log::Handler::Kind::kNull));
+  if (invocation.is_debug) return log::Apply(AllTo(log::Handler::Kind::kStderr));
+  if (!invocation.logging_path) return;
+  Expected<log::Setup> setup = config::ReadLogFile(daemon::ExpandHome(*invocation.logging_path));
+  if (!setup) throw setup.error();
+  log::Apply(*setup);
+}
 
 constexpr int kInterrupted = 130;  // 128 + SIGINT, as in shells
 
@@ -189,10 +236,10 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   zk::WireClient client(loop, random, connection);
   store::Store store(loop, client, random);
   BlockingPool blocking_pool;
-  CommandProviders providers(store, loop, random, client, blocking_pool, drivers);
   Context context{ConsoleOf(loop, random, out), store, loaded};
-  context.make_provider = [&](const ProviderName& name) {
-    return providers.Make(loaded->providers.at(name));
+  context.make_tools = [&](const ProviderName& name) {
+    driver::ToolsEnvironment environment{{loop, random, blocking_pool}, store};
+    return driver::CreateOperatorTools(drivers, environment, loaded->providers.at(name));
   };
   context.ask_launcher = [http = std::make_shared<net::CurlClient>(
                               loop, blocking_pool, fmt::format("nodepool/{}", nodepool::Version())),

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "config/runner_services.h"
 #include "config/web_tokens.h"
 #include "config/yaml/value.h"
 #include "model/resources.h"
@@ -33,8 +34,8 @@ struct EmbeddedZooKeeper {
   std::string state_dir = "/var/lib/nodepool";
   int port = 2181;  // plain TCP, on the loopback interface only
   struct Tls {
-    std::string listen_address;  // an IP address
-    int port = 0;
+    std::string listen_address = "0.0.0.0";
+    int port = 2281;
     ZooKeeperTls files;  // the server's; clients are signed by `ca`
     bool operator==(const Tls&) const = default;
   };
@@ -78,6 +79,13 @@ struct Label {
 };
 
 // A disk image with everything inherited from its parents (configuration.md 7).
+// How an upload is validated before it is used (builder.md 10.8).
+struct ImageValidation {
+  std::optional<std::string>
+      command;  // on the builder's host, once a machine has booted; none: that is enough
+  Duration timeout = std::chrono::seconds(3600);  // for all of it, also while capacity is waited for
+};
+
 struct DiskImage {
   ImageName name;
   int position = 0;  // in the file's list
@@ -95,6 +103,7 @@ struct DiskImage {
   std::string python_path = "auto";
   std::optional<std::string> shell_type;
   std::map<std::string, std::string> metadata;
+  std::optional<ImageValidation> validation;  // none: uploads are used as they are
 };
 
 // An entry of `providers` before its driver has read it.
@@ -124,6 +133,7 @@ struct Config {
   std::map<std::string, Resources> tenant_limits;  // by tenant; absent resource = unlimited
   std::vector<std::string> zmq_publishers;
   std::vector<WebToken> web_tokens;
+  std::vector<RunnerService> runners;  // in file order
 
   // Faults that operators should know of, though the file is accepted: unknown keys (D-50),
   // unchecked sections (D-54). Each names its place.

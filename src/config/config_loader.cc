@@ -6,177 +6,38 @@
 #include <boost/asio/ip/address.hpp>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
 #include "base/text.h"
 #include "config/disk_images.h"
 #include "config/image_name.h"
 #include "config/main_schema.h"
+#include "config/provider_settings.h"
 #include "config/repeated_names.h"
 #include "config/schema/section.h"
+#include "config/zookeeper_settings.h"
 
 namespace nodepool::config {
 namespace {
 
-constexpr int kPlainPort = 2181;
-constexpr int kTlsPort = 2281;
-
-std::optional<int> WorkerCount(const Section& root, std::string_view key) {
-  constexpr std::int64_t kMaxCount = 1000;
-  std::optional<std::int64_t> count = root.OptionalInt(key);
-  if (!count) return std::nullopt;
-  if (*count < 0 || *count > kMaxCount) throw root.Fail(key, "expected a number from 0 to 1000");
-  return static_cast<int>(*count);
-}
-
-void ReadWebApp(const Section& webapp, WebAppSettings& result) {
-  std::int64_t port = webapp.Int("port");
-  if (port < 0 || port > 65535) throw webapp.Fail("port", "expected a port from 0 to 65535");
-  result.port = static_cast<int>(port);
-  result.listen_address = webapp.Text("listen_address");
-  result.read_needs_token = webapp.Bool("read-needs-token");
-  if (!webapp.Has("tls")) return;
-  Section tls = webapp.Sub("tls");
-  result.tls = WebAppSettings::Tls{.cert = tls.Text("cert"), .key = tls.Text("key"), .ca = tls.Text("ca")};
-  if (result.tls->cert.empty() || result.tls->key.empty()) throw webapp.Fail("tls", "expected cert and key");
-}
-
 void ReadTopLevel(const Section& root, Config& config) {
-  config.elements_dir = root.OptionalText("elements-dir");
-  config.images_dir = root.OptionalText("images-dir");
-  if (std::string dir = root.Text("build-log-dir"); !dir.empty()) config.build_log_dir = dir;
-  config.build_log_retention = static_cast<int>(
-      std::clamp<std::int64_t>(root.Int("build-log-retention"), -1, std::numeric_limits<int>::max()));
-  config.build_workers = WorkerCount(root, "build-workers");
-  config.upload_workers = WorkerCount(root, "upload-workers");
-  double hold_age = root.Float("max-hold-age");
-  if (hold_age > 0) config.max_hold_age = SecondsToDuration(hold_age);
-  double graceful_stop = root.Float("graceful-stop-timeout");
-  if (graceful_stop < 0) throw root.Fail("graceful-stop-timeout", "expected 0 or more seconds");
-  config.graceful_stop = SecondsToDuration(graceful_stop);
-  ReadWebApp(root.Sub("webapp"), config.webapp);
-  config.zmq_publishers = root.TextList("zmq-publishers");
-}
-
-// Without brackets, an IPv6 address in its shortest form.
-std::string NormalizeHost(std::string host) {
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  boost::system::error_code error;
-  boost::asio::ip::address address = boost::asio::ip::make_address(host, error);
-  return error ? host : address.to_string();
-}
-
-// What no server or client of ZooKeeper takes as a path; `text` begins with '/'. Empty: nothing.
-std::string ChrootFault(const std::string& text) {
-  for (const std::string& component : Split(text.substr(1), '/')) {
-    if (component.empty()) return "has an empty component: '//'";
-    if (component == "." || component == "..") return fmt::format("has the component '{}'", component);
-  }
-  auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
-  return std::ranges::any_of(text, is_control) ? "has a control character" : "";
-}
-
-// One chroot for all servers: the same on any or all entries (D-01).
-void TakeChroot(const Section& server, std::string& chroot) {
-  std::string text = server.Text("chroot");
-  while (text.ends_with('/')) text.pop_back();
-  if (text.empty()) return;
-  if (!text.starts_with('/')) throw server.Fail("chroot", "must begin with '/'");
-  if (std::string fault = ChrootFault(text); !fault.empty()) throw server.Fail("chroot", fault);
-  if (!chroot.empty() && chroot != text) {
-    throw server.Fail("chroot",
-                      fmt::format("'{}' differs from '{}' of another server; all servers of an ensemble "
-                                  "share one chroot",
-                                  Excerpt(text), Excerpt(chroot)));
-  }
-  chroot = text;
-}
-
-// A server as the Python implementation writes it; that program takes everything after the first
-// slash of all of them for the chroot.
-std::string PythonName(const Section& server) {
-  std::string host = server.Text("host");
-  bool is_bare_ipv6 = host.find(':') != std::string::npos && !host.starts_with('[');
-  if (is_bare_ipv6) host = "[" + host + "]";
-  return fmt::format("{}:{}{}", host, server.OptionalInt("port").value_or(kTlsPort), server.Text("chroot"));
-}
-
-std::string PythonChroot(const std::vector<std::string>& names) {
-  std::string text = Join(names, ",");
-  std::size_t slash = text.find('/');
-  if (slash == std::string::npos) return "";
-  std::string path = std::filesystem::path(text.substr(slash)).lexically_normal();
-  while (path.ends_with('/')) path.pop_back();
-  return path;
-}
-
-// Ports that are not given are 0 until it is known whether there is TLS.
-void ReadServers(const Section& root, ZooKeeperSettings& zookeeper) {
-  std::vector<std::string> python_names;
-  for (const Section& section : root.Sections("zookeeper-servers")) {
-    std::string host = section.Text("host");
-    if (host.empty()) throw section.Fail("host", "is required");
-    std::optional<std::int64_t> port = section.OptionalInt("port");
-    if (port && (*port < 1 || *port > 65535)) throw section.Fail("port", "expected a port from 1 to 65535");
-    zookeeper.servers.push_back({NormalizeHost(std::move(host)), static_cast<int>(port.value_or(0))});
-    TakeChroot(section, zookeeper.chroot);
-    python_names.push_back(PythonName(section));
-  }
-  zookeeper.python_chroot = PythonChroot(python_names);
-  if (zookeeper.python_chroot == zookeeper.chroot) zookeeper.python_chroot.clear();
-}
-
-void ReadTls(const Section& root, ZooKeeperSettings& zookeeper) {
-  Section tls = root.Sub("zookeeper-tls");
-  if (tls.value().map().empty()) return;
-  zookeeper.tls = ZooKeeperTls{.cert = tls.Text("cert"), .key = tls.Text("key"), .ca = tls.Text("ca")};
-}
-
-int ReadPort(const Section& section) {
-  std::int64_t port = section.Int("port");
-  if (port < 1 || port > 65535) throw section.Fail("port", "expected a port from 1 to 65535");
-  return static_cast<int>(port);
-}
-
-void ReadEmbeddedZooKeeper(const Section& root, EmbeddedZooKeeper& embedded) {
-  Section section = root.Sub("embedded-zookeeper");
-  embedded.state_dir = section.Text("state-dir");
-  embedded.port = ReadPort(section);
-  Section tls = section.Sub("tls");
-  if (tls.value().map().empty()) return;
-  ZooKeeperTls files{.cert = tls.Text("cert"), .key = tls.Text("key"), .ca = tls.Text("ca")};
-  if (files.cert.empty() || files.key.empty() || files.ca.empty()) {
-    throw section.Fail("tls", "expected cert, key and ca");
-  }
-  embedded.tls = EmbeddedZooKeeper::Tls{tls.Text("listen-address"), ReadPort(tls), std::move(files)};
-}
-
-// Called after the secure file is read, whose servers and TLS files replace those of the main file:
-// settings not in force are not checked.
-void ReadZooKeeper(const Section& root, ZooKeeperSettings& result) {
-  ZooKeeperSettings zookeeper = result;  // all of it, or nothing
-  if (zookeeper.servers.empty()) ReadServers(root, zookeeper);
-  if (!zookeeper.tls) ReadTls(root, zookeeper);
-  const Value* timeout = root.value().Find("zookeeper-timeout");
-  double seconds = root.Float("zookeeper-timeout");
-  if ((timeout != nullptr && timeout->is_null()) || seconds <= 0) {
-    throw root.Fail("zookeeper-timeout", "expected a number of seconds above 0");
-  }
-  zookeeper.timeout = SecondsToDuration(seconds);
-  zookeeper.insecure = root.Bool("zookeeper-insecure");
-  result = std::move(zookeeper);
+  TopLevelSettings().Read(root, config);
+  if (config.build_log_dir.empty()) config.build_log_dir = Config().build_log_dir;
+  config.build_log_retention = std::max(config.build_log_retention, -1);
+  if (config.max_hold_age <= Duration::zero()) config.max_hold_age.reset();
+  const std::optional<WebAppSettings::Tls>& tls = config.webapp.tls;
+  if (tls && (tls->cert.empty() || tls->key.empty()))
+    throw root.Sub("webapp").Fail("tls", "expected cert and key");
 }
 
 void ReadLabels(const Section& root, Config& config) {
   for (const Section& section : root.Sections("labels")) {
     Label label;
-    label.name = LabelName(section.Text("name"));
-    std::int64_t min_ready = section.Int("min-ready");
-    label.min_ready =
-        static_cast<int>(std::clamp<std::int64_t>(min_ready, -1, std::numeric_limits<int>::max()));
-    if (Duration age = section.Seconds("max-ready-age"); age > Duration::zero()) label.max_ready_age = age;
-    config.labels[label.name] = std::move(label);
+    MainLabelSettings().Read(section, label);
+    label.min_ready = std::max(label.min_ready, -1);
+    if (label.max_ready_age <= Duration::zero()) label.max_ready_age.reset();
+    LabelName name = label.name;
+    config.labels[name] = std::move(label);
   }
 }
 
@@ -329,11 +190,15 @@ void ReadBoth(const Value& main, const Value& secure, const LoadOptions& options
   SectionReader in_secure(options.secure_path.value_or(""), result.faults);
   result.knows_zookeeper = in_secure([&] {
     Section root(secure, SecureSchema(), "");
-    ReadServers(root, config.zookeeper);
-    ReadTls(root, config.zookeeper);
+    ConnectionSettings().Read(root, config.zookeeper);
     config.web_tokens = ReadWebTokens(root);
   });
-  result.knows_zookeeper &= in_main([&] { ReadMainFile(main, options, in_main, result); });
+  std::map<std::string, RunnerCredentials> runner_secrets;
+  in_secure([&] { runner_secrets = ReadRunnerSecrets(Section(secure, SecureSchema(), "")); });
+  bool reads_main = in_main([&] { ReadMainFile(main, options, in_main, result); });
+  result.knows_zookeeper &= reads_main;
+  if (reads_main)
+    in_main([&] { config.runners = ReadRunners(Section(main, MainSchema(), ""), runner_secrets); });
   // Images that could not be read would seem unknown.
   if (result.faults.empty())
     in_secure([&] { ReadSecureImages(Section(secure, SecureSchema(), ""), config); });
@@ -404,9 +269,7 @@ LoadResult LoadAll(const std::string& path, const Expected<Document>& main, cons
   ReadBoth(main->root, secure->root, options, result);
   Config& config = result.config;
   WarnOfRepeated(*main, config);
-  for (ZooKeeperServer& server : config.zookeeper.servers) {
-    if (server.port == 0) server.port = config.zookeeper.tls ? kTlsPort : kPlainPort;
-  }
+  SetUsualPorts(config.zookeeper);
   for (std::string& warning : config.warnings) warning = fmt::format("{}: {}", path, warning);
   for (const RepeatedKey& repeated : secure->repeated)
     config.warnings.push_back(fmt::format("{}: {}", *options.secure_path, repeated.ToString()));

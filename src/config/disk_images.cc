@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/text.h"
+#include "config/schema/bindings.h"
 #include "config/yaml/scalar.h"
 
 namespace nodepool::config {
@@ -42,28 +43,6 @@ std::vector<const Section*> Lineage(const Section& entry, const SectionsByName& 
   return lineage;
 }
 
-void RefuseNull(const Section& entry, std::string_view key) {
-  const Value* value = entry.value().Find(key);
-  if (value != nullptr && value->is_null()) throw entry.Fail(key, "has no value; leave the key out instead");
-}
-
-void ApplyText(const Section& entry, std::string_view key, std::string& target) {
-  if (std::string text = entry.OptionalText(key).value_or(""); !text.empty()) target = std::move(text);
-}
-
-void ApplySeconds(const Section& entry, std::string_view key, Duration& target) {
-  if (double seconds = entry.OptionalFloat(key).value_or(0); seconds != 0)
-    target = SecondsToDuration(seconds);
-}
-
-void ApplyFormats(const Section& entry, std::string_view key, std::vector<std::string>& target) {
-  std::vector<std::string> formats = entry.TextList(key);
-  if (formats.empty()) return;
-  std::ranges::sort(formats);
-  formats.erase(std::ranges::unique(formats).begin(), formats.end());
-  target = std::move(formats);
-}
-
 bool IsFalsy(const Value& value) {
   switch (value.kind()) {
     case Value::Kind::kBool:
@@ -77,29 +56,131 @@ bool IsFalsy(const Value& value) {
   }
 }
 
-// One level of inheritance. An absent `metadata` clears the parent's, and `pause: false` does not
-// undo the parent's true: existing files rely on it.
-void Apply(const Section& entry, DiskImage& image) {
-  RefuseNull(entry, "elements");
-  RefuseNull(entry, "env-vars");
-  std::ranges::move(entry.TextList("elements"), std::back_inserter(image.elements));
-  for (auto& [key, value] : entry.TextMap("env-vars")) image.env_vars[key] = std::move(value);
-  if (const Value* release = entry.Raw("release");
-      release != nullptr && !entry.Text("release").empty() && !IsFalsy(*release)) {
-    image.release = PythonText(*release);
-  }
-  ApplyFormats(entry, "formats", image.formats);
-  ApplyFormats(entry, "keep-formats", image.keep_formats);
-  if (std::optional<bool> flag = entry.OptionalBool("delete-after-upload")) image.delete_after_upload = *flag;
-  ApplySeconds(entry, "rebuild-age", image.rebuild_age);
-  ApplySeconds(entry, "build-timeout", image.build_timeout);
-  image.is_paused = image.is_paused || entry.Bool("pause");
-  ApplyText(entry, "dib-cmd", image.dib_cmd);
-  ApplyText(entry, "username", image.username);
-  ApplyText(entry, "python-path", image.python_path);
-  if (std::string shell = entry.Text("shell-type"); !shell.empty()) image.shell_type = std::move(shell);
+void RefuseNull(const Section& entry, std::string_view key) {
+  const Value* value = entry.value().Find(key);
+  if (value != nullptr && value->is_null()) throw entry.Fail(key, "has no value; leave the key out instead");
+}
+
+// --- One level of inheritance -----------------------------------------------------
+
+void AddElements(const Section& entry, const std::string& key, DiskImage& image) {
+  RefuseNull(entry, key);
+  std::ranges::move(entry.TextList(key), std::back_inserter(image.elements));
+}
+
+void MergeVariables(const Section& entry, const std::string& key, DiskImage& image) {
+  RefuseNull(entry, key);
+  for (auto& [name, value] : entry.TextMap(key)) image.env_vars[name] = std::move(value);
+}
+
+void ReadRelease(const Section& entry, const std::string& key, DiskImage& image) {
+  const Value* release = entry.Raw(key);
+  if (release == nullptr || entry.Text(key).empty() || IsFalsy(*release)) return;
+  image.release = PythonText(*release);
+}
+
+// An absent one clears the parent's: existing files rely on it.
+void ReplaceMetadata(const Section& entry, const std::string& key, DiskImage& image) {
   image.metadata.clear();
-  for (auto& [key, value] : entry.TextMap("metadata")) image.metadata[key] = std::move(value);
+  for (auto& [name, value] : entry.TextMap(key)) image.metadata[name] = std::move(value);
+}
+
+// Existing files rely on it that `false` does not undo the parent's true.
+void ReadPause(const Section& entry, const std::string& key, DiskImage& image) {
+  image.is_paused = image.is_paused || entry.Bool(key);
+}
+
+// Sorted, each once; an empty list counts as absent.
+Binding<DiskImage> Formats(const char* key, const char* help, std::vector<std::string> DiskImage::*member) {
+  return {Setting(key, Schema::List(Schema::String()), help),
+          [member](const Section& entry, const std::string& name, DiskImage& image) {
+            std::vector<std::string> formats = entry.TextList(name);
+            if (formats.empty()) return;
+            std::ranges::sort(formats);
+            formats.erase(std::ranges::unique(formats).begin(), formats.end());
+            image.*member = std::move(formats);
+          }};
+}
+
+// A value that counts as absent where it is empty or 0.
+template <class Member>
+Binding<DiskImage> UnlessEmpty(Setting setting, Member DiskImage::*member) {
+  Binding<DiskImage> binding(std::move(setting), member);
+  binding.read = [member](const Section& entry, const std::string& key, DiskImage& image) {
+    if (!entry.IsGiven(key)) return;
+    Member value = MemberType<Member>::Read(entry, key);
+    if (value != Member()) image.*member = std::move(value);
+  };
+  return binding;
+}
+
+// `true`, `false`, or how.
+Binding<DiskImage> Validate() {
+  static const Bindings<ImageValidation> settings = {
+      {Setting("command",
+               "Program with arguments, split by the rules of a shell, that the builder runs when the "
+               "machine has "
+               "booted; it finds the machine in its environment."),
+       &ImageValidation::command},
+      {Setting("timeout", Schema::Int().Between(1, 86400), "For all of it, waiting for capacity included."),
+       &ImageValidation::timeout},
+  };
+  return {
+      Setting("validate", Schema::OneOf({Schema::Bool(), settings.ToSchema()}),
+              "Boot a machine of each upload, and check it, before launchers use the upload. Builders and "
+              "launchers need it in their files.")
+          .Default(false),
+      [](const Section& entry, const std::string& key, DiskImage& image) {
+        if (!entry.IsGiven(key)) return;
+        image.validation.reset();
+        if (entry.IsMapping(key)) {
+          settings.Read(entry.Sub(key), image.validation.emplace());
+        } else if (entry.Bool(key)) {
+          image.validation.emplace();
+        }
+      }};
+}
+
+const Bindings<DiskImage>& DiskImageSettings() {
+  static const Bindings<DiskImage> settings = {
+      Setting("name", Schema::String(), "Name of the image.").Required(),
+      Setting("abstract", Schema::Bool(), "Only a parent of others; never built.").Default(false),
+      Setting("parent", Schema::String(), "Image whose settings this one starts from."),
+      {Setting("elements", Schema::List(Schema::String()),
+               "Elements of diskimage-builder, added to the parent's."),
+       AddElements},
+      {Setting("env-vars", Schema::OpenMap(Schema::String()),
+               "Environment of the build, merged key by key over the parent's.")
+           .Secret(),
+       MergeVariables},
+      {Setting("release", Schema::OneOf({Schema::String(), Schema::Int()}),
+               "Passed to the build as DIB_RELEASE; quote it where it could be read as a number."),
+       ReadRelease},
+      Formats("formats", "Formats to build even if no provider needs them.", &DiskImage::formats),
+      Formats("keep-formats", "Formats whose file stays when delete-after-upload is set.",
+              &DiskImage::keep_formats),
+      {Setting("delete-after-upload",
+               "Remove the files of a format, but of keep-formats, once every provider that needs it has the "
+               "image."),
+       &DiskImage::delete_after_upload},
+      UnlessEmpty({"rebuild-age", "A new build starts when the newest is this old."},
+                  &DiskImage::rebuild_age),
+      UnlessEmpty({"build-timeout", "A build that runs longer is stopped."}, &DiskImage::build_timeout),
+      {Setting("pause", Schema::Bool(),
+               "Do not build this image; false does not undo a parent's true. Uploads go on.")
+           .Default(false),
+       ReadPause},
+      UnlessEmpty({"dib-cmd",
+                   "Command that builds images, with arguments of its own, split by the rules of a shell."},
+                  &DiskImage::dib_cmd),
+      UnlessEmpty({"username", "User for logging in to nodes made from the image."}, &DiskImage::username),
+      UnlessEmpty({"python-path", "Python interpreter on such nodes."}, &DiskImage::python_path),
+      UnlessEmpty({"shell-type", "Shell of the user, as Ansible names it."}, &DiskImage::shell_type),
+      {Setting("metadata", Schema::OpenMap(Schema::Any()), "Properties of uploads; not inherited."),
+       ReplaceMetadata},
+      Validate(),
+  };
+  return settings;
 }
 
 boost::json::value Sorted(const Value& value) {
@@ -130,6 +211,11 @@ boost::json::array ListToJson(const std::vector<std::string>& list) {
 
 }  // namespace
 
+Setting DiskImagesSetting() {
+  return Setting("diskimages", Schema::List(DiskImageSettings().ToSchema()),
+                 "Images that the builder makes.");
+}
+
 std::map<ImageName, DiskImage> ReadDiskImages(const Section& root) {
   std::vector<Section> entries = root.Sections("diskimages");
   SectionsByName by_name;
@@ -140,7 +226,7 @@ std::map<ImageName, DiskImage> ReadDiskImages(const Section& root) {
     if (entry.Bool("abstract")) continue;
     DiskImage image;
     image.position = position++;
-    for (const Section* level : Lineage(entry, by_name)) Apply(*level, image);
+    for (const Section* level : Lineage(entry, by_name)) DiskImageSettings().Read(*level, image);
     image.name = ImageName(entry.Text("name"));
     images[image.name] = std::move(image);
   }

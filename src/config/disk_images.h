@@ -10,6 +10,8 @@
 
 namespace nodepool::config {
 
+// The setting `diskimages` of the main file.
+Setting DiskImagesSetting();
 // The images of `diskimages` with everything inherited; abstract ones are left out
 // (configuration.md 7.2). Throws Error(kInvalid): unknown or circular parents, unusable values.
 std::map<ImageName, DiskImage> ReadDiskImages(const Section& root);

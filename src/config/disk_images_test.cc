@@ -146,6 +146,23 @@ TEST(DiskImagesTest, AMistakeInASecretIsNotQuoted) {
   EXPECT_THAT(ErrorOf("diskimages: [{name: a, env-vars: hunter2}]"), testing::Not(HasSubstr("hunter2")));
 }
 
+// VAL-5
+TEST(DiskImagesTest, Validation) {
+  EXPECT_FALSE(ReadOne("").validation);
+  EXPECT_FALSE(ReadOne("    validate: false\n").validation);
+  ASSERT_TRUE(ReadOne("    validate: true\n").validation);
+  EXPECT_EQ(ReadOne("    validate: true\n").validation->timeout, std::chrono::hours(1));
+  DiskImage image = ReadOne("    validate: {command: /check it, timeout: 60}\n");
+  EXPECT_EQ(image.validation->command, "/check it");
+  EXPECT_EQ(image.validation->timeout, std::chrono::minutes(1));
+  EXPECT_THAT(ErrorOf("diskimages: [{name: a, validate: {timeout: 0}}]"), HasSubstr("timeout"));
+  auto child = ReadImages(
+      "diskimages: [{name: a, validate: true}, {name: b, parent: a}, {name: c, parent: a, validate: false}]");
+  EXPECT_TRUE(child.at(ImageName("b")).validation);
+  EXPECT_FALSE(child.at(ImageName("c")).validation);
+  EXPECT_EQ(Fingerprint(image), Fingerprint(ReadOne(""))) << "the image is the same";
+}
+
 // configuration.md 7.5
 TEST(DiskImagesTest, FingerprintLeavesOutWhatDoesNotChangeTheImage) {
   DiskImage image = ReadOne("");

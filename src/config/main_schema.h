@@ -1,6 +1,7 @@
 #pragma once
 
-#include "config/schema/schema.h"
+#include "config/config.h"
+#include "config/schema/bindings.h"
 
 namespace nodepool::config {
 
@@ -8,11 +9,12 @@ namespace nodepool::config {
 // are left open here: each driver has its own schema.
 const Schema& MainSchema();
 
+// What of it is read into Config as it is.
+const Bindings<Config>& TopLevelSettings();
+// Of an entry of `labels`.
+const Bindings<Label>& MainLabelSettings();
+
 // The part of the secure file that the daemons read (configuration.md 10).
 const Schema& SecureSchema();
-
-// A driver's provider section together with the keys common to all drivers (configuration.md 9.1),
-// which replace keys of the same name. Any() remains Any().
-Schema WithCommonSettings(const Schema& driver_schema);
 
 }  // namespace nodepool::config

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "config/main_schema.h"
+#include "config/provider_settings.h"
 #include "config/repeated_names.h"
 
 namespace nodepool::config {

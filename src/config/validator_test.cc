@@ -1,5 +1,6 @@
 #include "config/validator.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,6 +128,19 @@ TEST(ValidatorTest, WarningsDoNotChangeTheVerdict) {
   EXPECT_THAT(Warnings("providers: [{name: p, max-concurrency: 0}]"),
               ElementsAre(HasSubstr("max-concurrency 0")));
   EXPECT_THAT(Errors("providers: [{name: p, driver: azure, x: 1, max-concurrency: 0}]"), IsEmpty());
+}
+
+// BRK-12
+TEST(ValidatorTest, ABreakerIsABooleanOrThresholds) {
+  for (const char* good :
+       {"true", "false", "{}", "{failures: 5, share: 80, window: 60, probe-after: 1, probe-max: 9}"})
+    EXPECT_THAT(Errors(fmt::format("providers: [{{name: p, driver: fake, breaker: {}}}]", good)), IsEmpty())
+        << good;
+  for (const char* bad :
+       {"often", "{failures: 0}", "{failures: 21}", "{share: 101}", "{window: 0}", "{probe: 1}"})
+    EXPECT_THAT(Errors(fmt::format("providers: [{{name: p, driver: fake, breaker: {}}}]", bad)),
+                testing::SizeIs(1))
+        << bad;
 }
 
 TEST(ValidatorTest, AnIntegerThatPythonRefusesIsHintedAt) {

@@ -8,48 +8,56 @@
 
 #include "base/password_hash.h"
 #include "base/text.h"
+#include "config/schema/bindings.h"
 
 namespace nodepool::config {
 namespace {
 
 constexpr std::size_t kMaxName = 64;
-constexpr std::int64_t kMaxPriority = 999;
+constexpr double kMaxPriority = 999;
 
 constexpr std::array<std::pair<Scope, std::string_view>, 3> kScopes = {
     {{Scope::kRead, "read"}, {Scope::kRequest, "request"}, {Scope::kOperate, "operate"}}};
 
-std::set<Scope> ReadScopes(const Section& section) {
-  std::set<Scope> scopes = {Scope::kRead};
-  for (const std::string& word : section.TextList("scopes")) {
+void ReadScopes(const Section& section, const std::string& key, WebToken& token) {
+  token.scopes = {Scope::kRead};
+  for (const std::string& word : section.TextList(key)) {
     auto scope = std::ranges::find(kScopes, word, [](const auto& each) { return each.second; });
     if (scope == kScopes.end())
-      throw section.Fail("scopes",
-                         fmt::format("expected read, request and operate, found {}", Excerpt(word)));
-    scopes.insert(scope->first);
+      throw section.Fail(key, fmt::format("expected read, request and operate, found {}", Excerpt(word)));
+    token.scopes.insert(scope->first);
   }
-  return scopes;
 }
 
-std::optional<std::int64_t> ReadBounded(const Section& section, std::string_view key, std::int64_t limit) {
-  std::optional<std::int64_t> number = section.OptionalInt(key);
-  if (number && (*number < 0 || *number > limit))
-    throw section.Fail(key, fmt::format("expected a number from 0 to {}", limit));
-  return number;
+const Bindings<WebToken>& WebTokenSettings() {
+  static const Bindings<WebToken> settings = {
+      {Setting("name", "Its name: letters, digits, underscores and dashes.").Required(), &WebToken::name},
+      {Setting("hash", "Hash of its secret, as `nodepool token` prints it.").Required().Secret(),
+       &WebToken::hash},
+      {Setting(
+           "scopes", Schema::List(Schema::String()),
+           "What it allows besides reading: `request`: leases of its own; `operate`: those of all, and to "
+           "change nodes, images and providers."),
+       ReadScopes},
+      {Setting("max-nodes", Schema::Int().Between(0, 1'000'000),
+               "Nodes that its leases may have at a time, together with those that it holds.")
+           .Unit("nodes"),
+       &WebToken::max_nodes},
+      {Setting("labels", "Labels that it may ask for, `*` for any text; without it all."), &WebToken::labels},
+      {Setting("priority", Schema::Int().Between(0, kMaxPriority),
+               "Least number that it may ask for as priority, and its default."),
+       &WebToken::priority},
+      {Setting("tenant", "Tenant of all its requests."), &WebToken::tenant},
+  };
+  return settings;
 }
 
 WebToken ReadWebToken(const Section& section) {
-  constexpr std::int64_t kMaxNodes = 1'000'000;
   WebToken token;
-  token.name = section.Text("name");
+  WebTokenSettings().Read(section, token);
   if (!IsTokenName(token.name))
     throw section.Fail("name", "expected 1 to 64 letters, digits, underscores and dashes");
-  token.hash = section.Text("hash");
   if (!IsSecretHash(token.hash)) throw section.Fail("hash", "expected the hash that `nodepool token` prints");
-  token.scopes = ReadScopes(section);
-  token.max_nodes = ReadBounded(section, "max-nodes", kMaxNodes);
-  token.labels = section.TextList("labels");
-  token.priority = ReadBounded(section, "priority", kMaxPriority);
-  token.tenant = section.OptionalText("tenant");
   return token;
 }
 
@@ -60,24 +68,7 @@ std::string_view ToString(Scope scope) {
 }
 
 Setting WebTokensSetting() {
-  Schema token = Schema::Map({
-      Setting("name", Schema::String(), "Its name: letters, digits, underscores and dashes.").Required(),
-      Setting("hash", Schema::String(), "Hash of its secret, as `nodepool token` prints it.")
-          .Required()
-          .Secret(),
-      Setting("scopes", Schema::List(Schema::String()),
-              "What it allows besides reading: `request`: leases of its own; `operate`: those of all, and to "
-              "change "
-              "nodes, images and providers."),
-      Setting("max-nodes", Schema::Int(),
-              "Nodes that its leases may have at a time, together with those that it holds.")
-          .Unit("nodes"),
-      Setting("labels", Schema::List(Schema::String()),
-              "Labels that it may ask for, `*` for any text; without it all."),
-      Setting("priority", Schema::Int(), "Least number that it may ask for as priority, and its default."),
-      Setting("tenant", Schema::String(), "Tenant of all its requests."),
-  });
-  return Setting("webapp-tokens", Schema::List(std::move(token)),
+  return Setting("webapp-tokens", Schema::List(WebTokenSettings().ToSchema()),
                  "Who may change something through the web server.");
 }
 

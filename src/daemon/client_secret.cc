@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
-#include "zk/server/password.h"
+#include "zk/server/server.h"
 
 namespace nodepool::daemon {
 namespace {

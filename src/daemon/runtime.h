@@ -17,7 +17,7 @@
 #include "debug/watchdog.h"
 #include "driver/loading/config_follower.h"
 #include "net/statsd.h"
-#include "zk/server/password.h"
+#include "zk/server/server.h"
 #include "zk/server/server_thread.h"
 
 namespace nodepool::daemon {

@@ -1,5 +1,7 @@
 #include "daemon/session.h"
 
+#include <limits>
+
 #include "async/cleanup.h"
 #include "async/task_group.h"
 #include "daemon/client_secret.h"
@@ -7,6 +9,7 @@
 #include "daemon/embedded_server.h"
 #include "daemon/memory.h"
 #include "daemon/signals.h"
+#include "zk/grouping_client.h"
 #include "zk/wire/wire_client.h"
 
 namespace nodepool::daemon {
@@ -33,7 +36,7 @@ class Session {
       : program_(program),
         runtime_(runtime),
         has_zookeeper_(program.has_zookeeper),
-        client_(runtime.loop, runtime.random, ClientOptions()),
+        wire_(runtime.loop, runtime.random, ClientOptions()),
         parts_(program.make_parts(runtime, client_)) {
     runtime_.follower.OnRejection([this](const auto& rejected) { Rejected(rejected); });
   }
@@ -61,10 +64,19 @@ class Session {
     return options;
   }
 
+  // The server of this process needs its processor time as much as a trip to it does: nothing is gained
+  // there.
+  zk::GroupingClient::Bounds Grouping() const {
+    zk::GroupingClient::Bounds bounds;
+    if (runtime_.server) bounds.at_once = std::numeric_limits<int>::max();
+    return bounds;
+  }
+
   const Program& program_;
   Runtime& runtime_;
   bool has_zookeeper_;
-  zk::WireClient client_;
+  zk::WireClient wire_;
+  zk::GroupingClient client_{wire_, Grouping()};
   Parts parts_;
 };
 
@@ -75,7 +87,7 @@ void Session::Reconfigure(const LoadedConfigPtr& before, const LoadedConfigPtr& 
   if (has_zookeeper_ && is_another) {
     runtime_.logger.Warning("The change of the ZooKeeper server takes effect at the next start");
   } else {
-    FollowSettings(client_, ZooKeeperOf(old), ZooKeeperOf(now));
+    FollowSettings(wire_, ZooKeeperOf(old), ZooKeeperOf(now));
   }
   if (runtime_.server) GuardServer(runtime_, *after);
   for (const auto& part : parts_) part->Reconfigure(after);

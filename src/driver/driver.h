@@ -13,7 +13,9 @@
 
 namespace nodepool::driver {
 
-class Provider;  // driver/provider.h
+class Provider;       // driver/provider.h
+class ImageStore;     // driver/image_store.h
+class OperatorTools;  // driver/operator_tools.h
 
 // A kind of cloud, by name. One object per process; has no state except global configuration caches.
 class Driver {
@@ -35,8 +37,14 @@ class Driver {
   virtual std::shared_ptr<const ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
                                                                    config::Config& config) = 0;
 
+  // What a launcher, a builder and a command ask of the driver. `config` is LoadProviderConfig's result. An
+  // Error means that it cannot be used now. Default: images are not supported, and a command can do nothing.
   virtual std::unique_ptr<Provider> CreateProvider(ProviderEnvironment environment,
                                                    std::shared_ptr<const ProviderConfig> config) = 0;
+  virtual std::unique_ptr<ImageStore> CreateImageStore(DriverEnvironment environment,
+                                                       std::shared_ptr<const ProviderConfig> config);
+  virtual std::unique_ptr<OperatorTools> CreateOperatorTools(ToolsEnvironment environment,
+                                                             std::shared_ptr<const ProviderConfig> config);
 };
 
 // The drivers of the process by name. Built-in ones are added in main/, others by

@@ -25,4 +25,14 @@ Task<bool> ChangeFreeNode(store::Store& store, NodeId id, std::function<store::C
   co_return is_changed;
 }
 
+Task<bool> DeleteFreeNode(store::Store& store, NodeId id, boost::json::value external_id, WallTime now) {
+  auto change = [&external_id, now](Node& record) {
+    if (record.external_id != external_id) return store::Change::kSkip;
+    record.SetState(NodeState::kDeleting, now);
+    return store::Change::kWrite;
+  };
+  bool is_marked = co_await ChangeFreeNode(store, std::move(id), change);
+  co_return is_marked;
+}
+
 }  // namespace nodepool::driver

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "model/breaker.h"
 
 namespace nodepool::driver {
 
@@ -12,12 +15,21 @@ namespace nodepool::driver {
 struct LaunchOutcome {
   ProviderName provider;
   NodeId node;
+  RequestId request;
   std::optional<std::string> az;
   std::optional<std::string> requestor;
   // "ready", "error.quota", "error.keyscan" ...: the last part of the metric's name.
   std::string result;
   Duration duration{};            // since the first attempt for this node began
   std::string machine_type = {};  // of the machine, if one was created (cloud::Instance); empty: not known
+  // What was launched, where and since when: evidence for breakers (breaker.md 1).
+  PoolName pool = {};
+  LabelName label = {};
+  SteadyTime begun{};  // the attempt
+  // Why it failed. None: it did not, or its failure says nothing about launches, such as a lost session or an
+  // outage of the cloud.
+  std::optional<FailureKind> failure = std::nullopt;
+  std::string said = {};  // the error; no secrets
 };
 
 // A finished call of a cloud's API.
@@ -36,7 +48,10 @@ struct ApiRate {
   ProviderName provider;
   std::string driver;
   std::string budget;  // the service, or the part of its calls that it counts together: "ec2 changes"
-  double share = 1;    // of the usual rate, up to 1; lower after refusals because of too many calls
+  // Of the usual rate, up to 1; lower after refusals because of too many calls, slow answers and calls
+  // without an answer.
+  double share = 1;
+  std::size_t waiting = 0;  // calls that wait for their turn
 };
 
 // What came of one candidate of a launch (cloud::Adapter::Candidates).
@@ -70,6 +85,9 @@ class ProviderObserver {
  public:
   virtual ~ProviderObserver() = default;
   virtual void LaunchAttemptEnded(const LaunchOutcome& /*outcome*/) {}
+  // Asked after a failed attempt of which the launch has more: false if another pool should serve the
+  // request.
+  virtual bool IsWorthAnotherAttempt(const LaunchOutcome& /*failed*/) { return true; }
   // One sweep deleted this number of leaked resources of a kind; `kind` is plural, e.g. "instances"
   // (launcher.md 27.6).
   virtual void LeakedResourcesDeleted(const ProviderName& /*provider*/, const std::string& /*kind*/,
@@ -79,6 +97,8 @@ class ProviderObserver {
   virtual void CandidateTried(const CandidateOutcome& /*outcome*/) {}
   // The cloud takes the machine of a node away, or has done so; each node is reported once.
   virtual void MachineTaken(const ProviderName& /*provider*/, bool /*is_in_use*/) {}
+  // A ready node did not stand a further check, and is deleted; `reason` is one word (CheckFailure).
+  virtual void ReadyNodeFailed(const ProviderName& /*provider*/, std::string_view /*reason*/) {}
   // Whenever a host was asked, was lost or is back.
   virtual void HostMeasured(const HostUse& /*use*/) {}
   // A provider begins to use a host, and ends to use it. One whose configuration has changed still uses its

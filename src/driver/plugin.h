@@ -14,7 +14,7 @@
 // into a drivers directory (load_drivers.h).
 
 // Incremented with every change of an installed header that affects compiled drivers.
-#define NODEPOOL_DRIVER_API_VERSION 10
+#define NODEPOOL_DRIVER_API_VERSION 11
 
 #define NODEPOOL_TEXT_OF(value) #value
 #define NODEPOOL_TEXT(value) NODEPOOL_TEXT_OF(value)
@@ -30,6 +30,7 @@ extern "C" {
 [[gnu::visibility("default")]] nodepool::driver::Driver* nodepool_create_driver();
 }
 
+// Makes the class the driver of this shared object.
 #define NODEPOOL_DRIVER(type)                                                      \
   const char nodepool_driver_api[] = NODEPOOL_DRIVER_API_MARK NODEPOOL_DRIVER_API; \
   nodepool::driver::Driver* nodepool_create_driver() { return new type; }

@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "async/task.h"
-#include "driver/cloud_listing.h"
-#include "driver/image_upload.h"
 #include "driver/provider_config.h"
 #include "driver/quota_information.h"
 #include "model/node.h"
@@ -110,23 +108,6 @@ class Provider : public ProviderNotifications {
   // Removes the resources of the node, whose state is `deleting` and whose lock the caller holds, and ends
   // when they are gone. A machine that does not exist is success. Errors: the caller retries later.
   virtual Task<> DeleteResources(const NodeId& id, const Node& node) = 0;
-
-  // --- Images: for the builder, and providers whose configuration manages them -----
-  // Uploads a local file to the cloud and ends with the image's external id when
-  // machines can be made from it (builder.md 11). The provider adds its name to the
-  // metadata. Default: Error(kInvalid) "not supported".
-  virtual Task<std::string> UploadImage(ImageUploadParameters upload);
-  // Ends when the image is gone; one that does not exist is success.
-  virtual Task<> DeleteImage(std::string external_id);
-
-  // --- For operators: what exists in the cloud ---------------------------------------
-  // May be called without Start(). Default: there is nothing that the driver can list or check.
-  virtual Task<std::vector<ListedMachine>> ListMachines();  // everybody's
-  virtual Task<std::vector<ListedImage>> ListImages();      // those made by any Nodepool
-  // What is wrong with the provider as it is now, a sentence each: what the configuration names and the cloud
-  // does not have. Changes nothing there. An error: it cannot be used at all, for instance because its cloud
-  // refuses the login.
-  virtual Task<std::vector<std::string>> FindFaults();
 
   // Called once a minute: finds and removes what leaked, re-synchronises with the
   // configuration.

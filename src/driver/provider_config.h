@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "config/provider_settings.h"
 #include "driver/quota_information.h"
 
 namespace nodepool::driver {
@@ -62,7 +63,10 @@ struct PoolConfig {
   boost::json::value node_attributes;  // null or an object, copied to each node
   bool ignore_provider_quota = false;
   bool use_internal_ip = false;
-  std::vector<std::string> availability_zones;                     // empty: the provider's
+  bool host_key_checking = true;                // of labels that say nothing of it
+  std::optional<Duration> recheck_interval;     // of ready nodes; none: they are not looked at again
+  std::string recheck;                          // how: "tcp", "ssh", a command line; empty: by the record
+  std::vector<std::string> availability_zones;  // empty: the provider's
   std::map<LabelName, std::shared_ptr<const LabelConfig>> labels;  // filled by Offer()
 
   // Adds a label, in place of an earlier one of that name. The pool has its name already.
@@ -89,10 +93,9 @@ struct ProviderDiskImage {
 };
 
 // A provider's section as its driver understands it; immutable.
-struct ProviderConfig {
+struct ProviderConfig : config::ProviderSettings {
   ProviderName name;
   std::string driver;
-  int max_concurrency = -1;  // launches in progress; ≤ 0 means unlimited (D-20)
   Duration boot_timeout = std::chrono::seconds(60);
   Duration launch_timeout = std::chrono::seconds(3600);
   int launch_retries = 3;  // attempts in total

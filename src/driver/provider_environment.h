@@ -10,6 +10,14 @@
 #include "base/random.h"
 #include "driver/observer.h"
 
+namespace nodepool::process {
+class Runner;  // process/command.h
+}
+
+namespace nodepool::store {
+struct Store;
+}
+
 namespace nodepool::driver {
 
 struct RecordsEnvironment;  // driver/records_environment.h
@@ -25,11 +33,21 @@ struct ProviderFault {
   bool is_outage = false;
 };
 
-// What a driver may use of the process. Everything outlives the provider.
-struct ProviderEnvironment {
+// What every part of a driver may use of the process. Everything outlives the part.
+struct DriverEnvironment {
   Loop& loop;
   Random& random;
   BlockingPool& blocking_pool;
+};
+
+// What the tools of a command may use besides.
+struct ToolsEnvironment : DriverEnvironment {
+  // For drivers that work with records instead of a cloud.
+  store::Store& store;
+};
+
+// What a provider may use besides.
+struct ProviderEnvironment : DriverEnvironment {
   // For drivers that work with records instead of a cloud, and for the cloud framework.
   const RecordsEnvironment& records;
   // To be called when capacity may have changed for a reason that the node records
@@ -38,9 +56,6 @@ struct ProviderEnvironment {
   std::function<void()> capacity_changed;
   // Null when nobody wants to know.
   ProviderObserver* observer = nullptr;
-  // The provider lives for a few calls, in the command line: it offers nothing to other
-  // processes, so it opens no port.
-  bool is_for_one_command = false;
   // To be called after each attempt to reach what the provider's machines come from, if nothing but
   // that attempt shows whether the provider can be used: with a fault, or with none after a success.
   // The launcher logs it once and is not ready while there is a fault. Cheap; may be called from
@@ -51,6 +66,8 @@ struct ProviderEnvironment {
   // as hosts that do not answer: short sentences without a full stop; none: all is well. It is shown wherever
   // the provider is. Cheap; may be called from anywhere on the loop.
   std::function<void(std::vector<std::string>)> report_notices = [](const std::vector<std::string>&) {};
+  // Runs programs on this host. Null where none may be run.
+  process::Runner* runner = nullptr;
 };
 
 }  // namespace nodepool::driver

@@ -2,35 +2,86 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
-
 #include "base/text.h"
 #include "config/disk_images.h"
-#include "config/main_schema.h"
+#include "model/validation.h"
 
 namespace nodepool::driver {
 
+using config::Binding;
+using config::Bindings;
 using config::Schema;
 using config::Section;
 using config::Setting;
 
-std::vector<Setting> PoolSettings() {
+namespace {
+
+void ReadPoolName(const Section& section, const std::string& key, PoolConfig& pool) {
+  pool.name = PoolName(section.Text(key));
+  if (pool.name.empty()) throw section.Fail(key, "is required");
+}
+
+// After the type, on which its default depends.
+void ReadPort(const Section& section, const std::string& key, ConnectionSettings& connection) {
+  if (section.IsGiven(key)) {
+    connection.connection_port = config::MemberType<int>::Read(section, key);
+  } else if (connection.connection_type == "winrm") {
+    connection.connection_port = 5986;
+  }
+}
+
+}  // namespace
+
+Bindings<PoolConfig> PoolSettings(std::string help_of_name) {
   return {
-      Setting("max-servers", Schema::Int(), "Nodes of this pool at a time; 0 or less disables it.")
-          .Unit("nodes"),
-      Setting("node-attributes", Schema::OpenMap(Schema::Any()), "Stored with each node, for its client."),
-      Setting("priority", Schema::Int(),
-              "The pool with the lowest is asked first; default the provider's, else 100."),
+      {Setting("name", Schema::String(), std::move(help_of_name)).Required(), ReadPoolName},
+      {Setting("max-servers", Schema::Int(), "Nodes of this pool at a time; 0 or less disables it.")
+           .Unit("nodes"),
+       &PoolConfig::max_servers},
+      {Setting("node-attributes", Schema::OpenMap(Schema::Any()), "Stored with each node, for its client."),
+       [](const Section& section, const std::string& key, PoolConfig& pool) {
+         if (section.IsGiven(key)) pool.node_attributes = section.Object(key);
+       }},
+      {Setting("priority", "The pool with the lowest is asked first; default the provider's.").Inherited(),
+       &PoolConfig::priority},
   };
 }
 
-std::vector<Setting> ConnectionTypeSettings() {
+Bindings<PoolConfig> OptionalPoolName() {
+  return {{Setting("name", Schema::String(), "Name of the pool."), ReadPoolName}};
+}
+
+Binding<PoolConfig> Limit(Setting setting, std::string resource) {
+  if (setting.schema.kind() == Schema::Kind::kAny) setting.schema = Schema::Int();
+  return {std::move(setting),
+          [resource = std::move(resource)](const Section& section, const std::string& key, PoolConfig& pool) {
+            if (section.IsGiven(key)) pool.limits[resource] = section.Float(key);
+          }};
+}
+
+void ReadAmounts(const Section& section, std::string_view key, Resources& amounts) {
+  for (const auto& [name, text] : section.TextMap(key)) {
+    std::optional<double> amount = config::LenientFloat(*section.Raw(key)->Find(name));
+    if (!amount) throw section.Fail(key, fmt::format("{}: expected a number", Excerpt(name)));
+    amounts[name] = *amount;
+  }
+}
+
+Bindings<ConnectionSettings> ConnectionTypeSettings() {
   return {
-      Setting("connection-type", Schema::String(), "How to connect to the node: ssh, winrm ...")
-          .Default("ssh"),
-      Setting("connection-port", Schema::Int(), "Port for it; 22, or 5986 for winrm."),
+      {Setting("connection-type", "How to connect to the node: ssh, winrm ..."),
+       &ConnectionSettings::connection_type},
+      {Setting("connection-port", Schema::Port(), "Port for it; 22, or 5986 for winrm."), ReadPort},
   };
+}
+
+Bindings<ConnectionSettings> LoginSettings() {
+  Bindings<ConnectionSettings> settings = {
+      {Setting("username", "User for logging in."), &ConnectionSettings::username},
+      {Setting("python-path", "Python interpreter on the node."), &ConnectionSettings::python_path},
+      {Setting("shell-type", "Shell of the user, as Ansible names it."), &ConnectionSettings::shell_type},
+  };
+  return settings.With(ConnectionTypeSettings());
 }
 
 Section OpenProvider(const config::ProviderSection& section, const Schema& schema) {
@@ -38,60 +89,26 @@ Section OpenProvider(const config::ProviderSection& section, const Schema& schem
                  fmt::format("provider {}", section.name));
 }
 
-void ReadProvider(const config::ProviderSection& section, const Section& provider, ProviderConfig& result) {
-  result.name = section.name;
-  result.driver = section.driver;
-  result.max_concurrency = ReadCount(provider, "max-concurrency");
-  result.fingerprint = fmt::format("{} {}", section.driver, config::CanonicalJson(section.source));
+void ReadCommonSettings(const config::ProviderSection& source, const Section& provider,
+                        ProviderConfig& result) {
+  result.name = source.name;
+  result.driver = source.driver;
+  config::CommonSettings().Read(provider, result);
+  result.fingerprint = fmt::format("{} {}", source.driver, config::CanonicalJson(source.source));
 }
 
-void ReadPool(const Section& pool, const Section& provider, PoolConfig& result) {
-  result.name = PoolName(pool.Text("name"));
-  if (result.name.empty()) throw pool.Fail("name", "is required");
-  if (std::optional<double> servers = pool.OptionalFloat("max-servers")) result.max_servers = *servers;
-  if (pool.Has("priority")) {
-    result.priority = ReadCount(pool, "priority");
-  } else if (provider.Has("priority")) {
-    result.priority = ReadCount(provider, "priority");
-  }
-  if (pool.Has("node-attributes")) result.node_attributes = ReadObject(pool, "node-attributes");
-}
-
-LabelName ReadLabelName(const Section& section, std::string_view key, const config::Config& config) {
-  return CheckLabelName(section.Text(key), section, key, config);
-}
-
-LabelName CheckLabelName(const std::string& text, const Section& section, std::string_view key,
-                         const config::Config& config) {
-  LabelName name(text);
-  if (config.labels.contains(name)) return name;
+void CheckLabelName(const LabelName& name, const Section& section, std::string_view key,
+                    const config::Config& config) {
+  if (config.labels.contains(name) || IsValidationLabel(name)) return;
   std::vector<std::string> names;
   for (const auto& [label, settings] : config.labels) names.push_back(label.value);
-  std::optional<std::string> nearest = NearestSpelling(text, names);
-  throw section.Fail(key, fmt::format("label '{}' is not one of the top-level labels{}", Excerpt(text),
+  std::optional<std::string> nearest = NearestSpelling(name.value, names);
+  throw section.Fail(key, fmt::format("label '{}' is not one of the top-level labels{}", Excerpt(name.value),
                                       nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""));
 }
 
-void ReadConnectionType(const Section& section, ConnectionSettings& result) {
-  result.connection_type = section.Text("connection-type");
-  std::int64_t port =
-      section.OptionalInt("connection-port").value_or(result.connection_type == "winrm" ? 5986 : 22);
-  if (port < 1 || port > 65535) throw section.Fail("connection-port", "expected a port from 1 to 65535");
-  result.connection_port = static_cast<int>(port);
-}
-
-boost::json::object ReadObject(const Section& section, std::string_view key) {
-  const config::Value* found = section.Raw(key);
-  if (found == nullptr) return {};
-  if (found->kind() != config::Value::Kind::kMap) {
-    throw section.Fail(key, fmt::format("expected a mapping, found {}", found->KindName()));
-  }
-  return found->ToJson().as_object();
-}
-
-int ReadCount(const Section& section, std::string_view key) {
-  constexpr std::int64_t kMax = std::numeric_limits<int>::max();
-  return static_cast<int>(std::clamp(section.Int(key), -kMax, kMax));
+void Warn(config::Config& config, const Section& section, std::string_view key, std::string_view message) {
+  config.warnings.push_back(section.Fail(key, message).In(config.path).message());
 }
 
 }  // namespace nodepool::driver

@@ -7,6 +7,7 @@
 
 namespace nodepool::driver {
 
+// The limit of what has none.
 inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 // Amounts or limits of resources (drivers.md 2.1). `cores`, `instances` and `ram`

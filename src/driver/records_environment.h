@@ -15,9 +15,9 @@ struct RecordsEnvironment {
   store::Store& store;
   store::NodeCache& nodes;
   store::ImageCache& images;
-  // Null in the builder and the command line, which follow no requests.
+  // Null: the provider makes no requests of its own.
   store::RequestCache* requests = nullptr;
-  // Null in the builder and the command line, which follow no components.
+  // Null: nothing is known of other programs.
   const store::ComponentRegistry* components = nullptr;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/resources.h"
 
 namespace nodepool::driver {
 
@@ -20,6 +21,14 @@ class Refusal : public Error {
   // only the label itself is held back.
   Refusal(Kind kind, std::string message, std::set<std::string> resources = {})
       : Error(Verdict::kQuota, std::move(message)), kind_(kind), resources_(std::move(resources)) {}
+  // A quota that counts as `resource` is used up. `need`: of a node of the label; where it lacks the
+  // resource, that is not what is short.
+  static Refusal OfQuota(const std::string& resource, const Resources& need, std::string message) {
+    std::set<std::string> lacking;
+    if (need.contains(resource)) lacking.insert(resource);
+    return Refusal(Kind::kQuota, std::move(message), std::move(lacking));
+  }
+
   Kind kind() const { return kind_; }
   const std::set<std::string>& resources() const { return resources_; }
 

@@ -227,10 +227,23 @@ TEST_F(CheckConfigTest, ADriverThatThisProgramLacks) {  // D-54
 
 TEST_F(CheckConfigTest, WhatOnlyTheDaemonsRefuse) {
   driver::ConfigCheck check = Check(
-      "webapp: {port: 70000}\nbuild-workers: -1\nembedded-zookeeper: {port: 0}\n"
+      "webapp: {tls: {cert: c}}\nzookeeper-timeout: 0\nembedded-zookeeper: {tls: {key: k}}\n"
       "diskimages: [{name: a, parent: b}, {name: b, parent: a}]\n");
-  EXPECT_THAT(Errors(check), ElementsAre(HasSubstr("build-workers: expected a number from 0 to 1000"),
-                                         HasSubstr("embedded-zookeeper.port"), HasSubstr("diskimages")));
+  EXPECT_THAT(Errors(check), ElementsAre(HasSubstr("webapp.tls: expected cert and key"),
+                                         HasSubstr("zookeeper-timeout: expected a number of seconds above 0"),
+                                         HasSubstr("embedded-zookeeper.tls"), HasSubstr("diskimages")));
+}
+
+TEST_F(CheckConfigTest, BoundsArePartOfTheStrictCheck) {
+  driver::ConfigCheck check = Check(
+      "webapp: {port: 70000}\nbuild-workers: -1\nembedded-zookeeper: {port: 0}\n"
+      "graceful-stop-timeout: -1\n");
+  EXPECT_THAT(Errors(check),
+              ElementsAre(HasSubstr("expected a number from 0 to 65535 @ data['webapp']['port'] "
+                                    "(line 3, column 16: found an integer '70000')"),
+                          HasSubstr("expected a number from 0 to 1000 @ data['build-workers']"),
+                          HasSubstr("data['embedded-zookeeper']['port']"),
+                          HasSubstr("expected a number of at least 0")));
 }
 
 TEST_F(CheckConfigTest, AnErrorOfTheStrictCheckComesFirst) {

@@ -9,6 +9,7 @@
 #include "base/scope_exit.h"
 #include "drivers/example/example_adapter.h"
 #include "drivers/fake/fake_adapter.h"
+#include "drivers/gce/gce_fixture_for_test.h"
 #include "drivers/kubernetes/kubernetes_fixture_for_test.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
 
@@ -246,6 +247,22 @@ TEST_F(OpenstackContractTest, Openstack) {
 }
 
 }  // namespace in_openstack
+
+namespace in_gce {
+
+class GceContractTest : public gce::GceTest {};
+
+// GCE-24
+TEST_F(GceContractTest, Gce) {
+  Start();
+  contract::Subject subject{time.loop(), *adapter, ProviderName("gce"), config->pools.at(PoolName("main")),
+                            config->pools.at(PoolName("main"))->labels.at(LabelName("small"))};
+  subject.stall = [this](bool is_stalled) { google.is_silent = is_stalled; };
+  ExpectKept(time.Run(contract::RunContract(std::move(subject)), kLong), {});
+  EXPECT_TRUE(google.instances.empty());
+}
+
+}  // namespace in_gce
 
 namespace in_kubernetes {
 

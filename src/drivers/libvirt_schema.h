@@ -7,10 +7,5 @@ namespace nodepool::drivers {
 // A provider's section of driver `libvirt` (driver-libvirt.md 2). Part of every program, unlike the driver: a
 // file with such a section can be checked where the driver is not installed.
 const config::Schema& LibvirtSchema();
-// Of the settings `storage-pool` and `network` where they are mappings.
-const config::Schema& StoragePoolSchema();
-const config::Schema& NetworkSchema();
-// The same in a pool or a label, where none can be made.
-const config::Schema& LabelNetworkSchema();
 
 }  // namespace nodepool::drivers

@@ -4,16 +4,20 @@
 
 namespace nodepool::drivers {
 
-// The functions with which drivers read their sections, for the built-in ones.
+// What drivers declare and read their sections with, for the built-in ones.
+using config::Bindings;
+using config::Schema;
+using config::Section;
+using config::Setting;
+using config::Words;
 using driver::CheckLabelName;
 using driver::ConnectionTypeSettings;
-using driver::OpenProvider;
+using driver::Limit;
+using driver::LoginSettings;
 using driver::PoolSettings;
-using driver::ReadConnectionType;
-using driver::ReadCount;
-using driver::ReadLabelName;
-using driver::ReadObject;
+using driver::ReadLabel;
 using driver::ReadPool;
 using driver::ReadProvider;
+using driver::Warn;
 
 }  // namespace nodepool::drivers

@@ -10,7 +10,7 @@
 
 #include "config/config_loader.h"
 #include "config/validator.h"
-#include "drivers/openstack/config/provider_config.h"
+#include "drivers/openstack/config/openstack_config.h"
 #include "drivers/openstack/openstack_driver.h"
 #include "drivers/real_configs_for_test.h"
 

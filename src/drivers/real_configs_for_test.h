@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "drivers/aws/config/aws_schema.h"
+#include "drivers/aws/config/aws_settings.h"
 #include "drivers/fake/fake_config.h"
+#include "drivers/gce/config/gce_settings.h"
 #include "drivers/kubernetes/config/kubernetes_config.h"
-#include "drivers/kubernetes/config/kubernetes_schema.h"
 #include "drivers/openstack/config/openstack_config.h"
 #include "drivers/schemas/known_drivers.h"
 #include "drivers/static/static_config.h"
@@ -21,9 +21,10 @@ inline std::string RealConfigPath(const std::string& name) {
 inline const config::Schema* RealSchema(std::string_view driver) {
   if (driver == "aws") return &aws::AwsSchema();
   if (driver == "fake") return &FakeSchema();
-  if (driver == "kubernetes") return &KubernetesSchema();
-  if (driver == "openshift") return &OpenshiftSchema();
-  if (driver == "openshiftpods") return &OpenshiftPodsSchema();
+  if (driver == "gce") return &gce::GceSchema();
+  if (driver == "kubernetes") return &SchemaOf(kubernetes::Kind::kKubernetes);
+  if (driver == "openshift") return &SchemaOf(kubernetes::Kind::kOpenshift);
+  if (driver == "openshiftpods") return &SchemaOf(kubernetes::Kind::kOpenshiftPods);
   if (driver == "openstack") return &OpenstackSchema();
   if (driver == "static") return &StaticSchema();
   return KnownDriverSchema(driver);

@@ -63,13 +63,23 @@ void CountNodes(ProviderStatus& status, const store::NodeCache& nodes) {
     ++status.nodes[state];
     ++by_pool[node.pool][state];
   }
-  for (const PoolKey& pool : nodes.PoolsWithNodes(status.name)) Add(status.used, nodes.UsedBy(pool));
+  for (const auto& [pool, use] : nodes.PoolsWithNodes(status.name)) Add(status.used, use.used.total());
   for (PoolStatus& pool : status.pools) pool.nodes = std::move(by_pool[pool.name]);
 }
 
 }  // namespace
 
-std::map<ProviderName, ProviderStatus> AnnouncedProviders(const Records& records) {
+std::vector<std::pair<BreakerKey, Breaker>> OpenBreakersOf(const store::RecordCache<Breaker>& breakers,
+                                                           const ProviderName& provider) {
+  std::vector<std::pair<BreakerKey, Breaker>> open;
+  const auto& all = breakers.all();
+  for (auto it = all.lower_bound(BreakerKey{provider}); it != all.end() && it->first.provider == provider;
+       ++it)
+    open.emplace_back(it->first, it->second);
+  return open;
+}
+
+std::map<ProviderName, ProviderStatus> AnnouncedProviders(const store::Caches& records) {
   std::map<ProviderName, ProviderStatus> providers;
   auto provider_of = [&](const ProviderName& name) -> ProviderStatus& {
     auto [entry, is_new] = providers.try_emplace(name);
@@ -81,6 +91,7 @@ std::map<ProviderName, ProviderStatus> AnnouncedProviders(const Records& records
       usable.state = ProviderState::kUp;
       Adopt(entry->second, usable);
       if (const ProviderPause* pause = records.pauses.Find(name)) entry->second.pause = *pause;
+      entry->second.breakers = OpenBreakersOf(records.breakers, name);
     }
     return entry->second;
   };

@@ -8,8 +8,9 @@
 #include "base/metrics/metrics.h"
 #include "base/random.h"
 #include "driver/loading/load_config.h"
-#include "launcher/caches.h"
+#include "launcher/breakers/breakers.h"
 #include "launcher/requests/ledger.h"
+#include "store/cache/caches.h"
 #include "store/store.h"
 
 namespace nodepool::launcher {
@@ -59,7 +60,8 @@ struct Context {
   metrics::Metrics& metrics;
   store::Store& store;
   Ledger& ledger;
-  Caches& caches;
+  Breakers& breakers;
+  store::Caches& caches;
   std::string hostname;  // of this launcher, short, as it is announced
   Intervals intervals;
   Duties duties;

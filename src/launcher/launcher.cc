@@ -24,6 +24,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       store_(loop, client, random),
       caches_(loop, client),
       ledger_(caches_.nodes),
+      breakers_(loop, random, store_, caches_.breakers, ForBreakers()),
       context_{std::move(config),
                loop,
                random,
@@ -31,6 +32,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
                metrics,
                store_,
                ledger_,
+               breakers_,
                caches_,
                options_.hostname,
                options_.intervals,
@@ -62,9 +64,50 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       job_events_(context_),
       leases_(context_),
       lease_desk_(context_),
-      tasks_(loop, logger_) {}
+      tasks_(loop, logger_) {
+  loops_.Add("decisions", scheduler_);
+  loops_.Add("resets", lost_requests_);
+  if (options_.duties.deletes) {
+    loops_.Add("clean-up", cleanup_);
+    loops_.Add("drains", drains_);
+  }
+  loops_.Add("min-ready requests", min_ready_);
+  loops_.Add("statistics", stats_);
+  loops_.Add("job events", job_events_);
+  loops_.Add("the keeping of leases", leases_);
+}
 
 Launcher::~Launcher() = default;
+
+// It may be asked when the members behind it exist: from Start() on.
+Breakers::Launcher Launcher::ForBreakers() const {
+  auto settings_of = [this](const ProviderName& name) -> const BreakerSettings* {
+    const auto& providers = context_.config->providers;
+    auto found = providers.find(name);
+    bool is_served = found != providers.end() && context_.duties.launches;
+    return is_served ? &found->second->breaker : nullptr;
+  };
+  auto is_configured = [this](const BreakerKey& key) {
+    const auto& providers = context_.config->providers;
+    auto provider = providers.find(key.provider);
+    if (provider == providers.end()) return false;
+    if (key.pool.empty()) return true;
+    auto pool = provider->second->pools.find(key.pool);
+    if (pool == provider->second->pools.end()) return false;
+    return key.label.empty() || pool->second->labels.contains(key.label);
+  };
+  auto is_left = [this](const PoolKey& pool, const RequestId& id) {
+    auto worker = pools_.find(pool);
+    const store::StoredRequest* request = caches_.requests.Find(id);
+    return worker != pools_.end() && request != nullptr &&
+           worker->second->pool().IsLeftByBreaker(request->record);
+  };
+  return {.settings_of = settings_of,
+          .id = [this] { return entry_.path(); },
+          .is_alive = [this](const std::string& id) { return caches_.components.Contains(id); },
+          .is_configured = is_configured,
+          .is_left = is_left};
+}
 
 Component Launcher::Announcement() const {
   Component component;
@@ -91,7 +134,8 @@ void Launcher::Announce() { entry_.Update(Announcement()); }
 Task<> Launcher::Start() {
   logger_.Info("Nodepool launcher {} starting", Version());
   session_ = store_.tree.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
-  co_await caches_.Start();
+  co_await store::EnsureComponentDirectories(context_.loop, store_.tree.client());
+  for (store::Cache* cache : caches_.all()) cache->Start();
   co_await entry_.Register();
   co_await caches_.WaitSynced();
   providers_.Start({[this](const ProviderName& name) { ProviderStarted(name); }, [this] { HealthChanged(); },
@@ -106,23 +150,17 @@ Task<> Launcher::Start() {
   for (const std::shared_ptr<PoolWorker>& worker : pools) co_await StartPool(worker);
   is_serving_ = true;
   Announce();
-  scheduler_.Start();
-  lost_requests_.Start();
+  breakers_.Start([this] { BreakersChanged(); });
   if (options_.duties.deletes) {
     deleted_nodes_.Start();
-    cleanup_.Start();
-    drains_.Start();
   } else {
     logger_.Info("This launcher deletes nothing; another one has to");
     deleted_nodes_.StopAccepting();
   }
   if (!options_.duties.launches) logger_.Info("This launcher launches nothing; it hands out what is ready");
-  min_ready_.Start();
+  loops_.Start();
   images_ = caches_.images.OnChange([this](const ImageName&) { label_faults_.Wake(); });
   tasks_.Spawn("announce faults of labels", label_faults_.Run());
-  stats_.Start();
-  job_events_.Start();
-  leases_.Start();
   logger_.Info("Serving {} pools of {} providers", pools_.size(), context_.config->providers.size());
 }
 
@@ -197,6 +235,11 @@ void Launcher::HealthChanged() {
   CapacityChanged();
 }
 
+void Launcher::BreakersChanged() {
+  scheduler_.RegistryChanged();
+  stats_.Wake();
+}
+
 void Launcher::PauseChanged(const ProviderName& provider, const ProviderPause* pause) {
   if (pause == nullptr) {
     logger_.Info("Provider {} is not paused any more", provider);
@@ -205,6 +248,7 @@ void Launcher::PauseChanged(const ProviderName& provider, const ProviderPause* p
                  WhoAndWhy(*pause));
   }
   if (!is_serving_) return;
+  scheduler_.RegistryChanged();
   stats_.Wake();
   CapacityChanged();
 }
@@ -231,6 +275,7 @@ void Launcher::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
     providers_.Drain(name);
     tasks_.Spawn("drain provider " + name.value, DrainProvider(name));
   }
+  breakers_.Reconfigured();
   Announce();
   StartMissingPools();
   PoolsChanged();
@@ -284,7 +329,8 @@ void Launcher::SessionChanged(zk::SessionState state) {
   for (const auto& [key, worker] : pools_) worker->SessionLost();
   for (const auto& worker : draining_) worker->SessionLost();
   deleted_nodes_.SessionLost();
-  lost_requests_.SessionLost();
+  breakers_.SessionLost();
+  loops_.SessionLost();
 }
 
 Task<> Launcher::CatchUp() {
@@ -309,14 +355,7 @@ Task<> Launcher::Stop() {
   deleted_nodes_.StopAccepting();
   co_await steps.Do("ending the start", tasks_.Stop());
   co_await steps.Do("ending questions to other launchers", peers_.Stop());
-  co_await steps.Do("ending the keeping of leases", leases_.Stop());
-  co_await steps.Do("ending job events", job_events_.Stop());
-  co_await steps.Do("ending statistics", stats_.Stop());
-  co_await steps.Do("ending min-ready requests", min_ready_.Stop());
-  co_await steps.Do("ending drains", drains_.Stop());
-  co_await steps.Do("ending clean-up", cleanup_.Stop());
-  co_await steps.Do("ending resets", lost_requests_.Stop());
-  co_await steps.Do("ending decisions", scheduler_.Stop());
+  co_await loops_.Stop(steps);
   const std::map<PoolKey, std::shared_ptr<PoolWorker>> pools = pools_;
   for (const auto& [key, worker] : pools) co_await steps.Do("giving requests back", worker->Stop());
   std::set<std::shared_ptr<PoolWorker>> draining = draining_;
@@ -325,6 +364,7 @@ Task<> Launcher::Stop() {
   co_await steps.DoBy(deletions_end, "finishing deletions", deleted_nodes_.Finish());
   co_await steps.Do("ending deletions", deleted_nodes_.Stop());
   co_await steps.Do("stopping providers", providers_.Stop());
+  co_await steps.Do("ending the writing of breakers", breakers_.Stop());
   co_await steps.Do("removing the announcement", entry_.Unregister());
   co_await caches_.Stop();
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "async/loops.h"
 #include "async/wake_loop.h"
 #include "base/subscription.h"
 #include "driver/loading/load_config.h"
@@ -22,11 +23,11 @@
 #include "launcher/min_ready.h"
 #include "launcher/pool_worker.h"
 #include "launcher/provider_manager.h"
-#include "launcher/records.h"
 #include "launcher/requests/failed_requests.h"
 #include "launcher/scheduler.h"
 #include "launcher/stats/stats_worker.h"
 #include "launcher/view.h"
+#include "store/cache/caches.h"
 
 namespace nodepool::launcher {
 
@@ -101,10 +102,8 @@ class Launcher {
   // What operators should check, of the whole cluster; while the records are complete.
   listing::Problems Problems() const { return view_.Problems(); }
 
-  Records records() const {
-    return {caches_.nodes, caches_.requests, caches_.images, caches_.registry,
-            caches_.jobs,  caches_.leases,   caches_.pauses};
-  }
+  // The cluster's records as this launcher sees them.
+  const store::Caches& records() const { return caches_; }
 
   // For operators' changes: the records, and the configuration in force now.
   store::Store& store() { return store_; }
@@ -137,6 +136,7 @@ class Launcher {
   void CapacityChanged();
   void HealthChanged();
   void AnnounceFaults();
+  void BreakersChanged();
   void PauseChanged(const ProviderName& provider, const ProviderPause* pause);
   std::vector<std::shared_ptr<PoolWorker>> AddMissingPools();
   void StartMissingPools();
@@ -146,12 +146,14 @@ class Launcher {
   bool IsDraining(const ProviderName& name) const;
   void PoolsChanged();
   LabelOffer OfferOf(const LabelName& label) const;
+  Breakers::Launcher ForBreakers() const;
 
   Options options_;
   log::Logger logger_;
   store::Store store_;
-  Caches caches_;
+  store::Caches caches_;
   Ledger ledger_;
+  Breakers breakers_;
   Context context_;
   ClusterView cluster_;
   ProviderManager providers_;
@@ -177,6 +179,7 @@ class Launcher {
   JobEvents job_events_;
   LeaseKeeper leases_;
   LeaseDesk lease_desk_;
+  Loops loops_;  // of the above
   TaskGroup tasks_;
   Subscription session_;
   Subscription pauses_;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "driver/cloud/cloud_provider.h"
-#include "drivers/libvirt/libvirt_adapter.h"
+#include "drivers/libvirt/libvirt_driver.h"
 #include "drivers/libvirt/testing/fake_hypervisor.h"
 #include "drivers/libvirt_schema.h"
 #include "launcher/launcher_fixture_for_test.h"
@@ -23,9 +23,10 @@ class FakeLibvirtDriver : public driver::Driver {
   std::unique_ptr<driver::Provider> CreateProvider(
       driver::ProviderEnvironment environment,
       std::shared_ptr<const driver::ProviderConfig> config) override {
-    auto adapter = std::make_unique<drivers::libvirt::LibvirtAdapter>(environment, config, connect_);
-    return driver::cloud::MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter),
-                                            scan_);
+    auto make = [&](const driver::cloud::AdapterEnvironment& of_adapter) {
+      return std::make_unique<drivers::libvirt::LibvirtAdapter>(of_adapter, config, connect_);
+    };
+    return driver::cloud::MakeCloudProvider(std::move(environment), config, make, scan_);
   }
 
  private:
@@ -42,7 +43,10 @@ class LibvirtTest : public LauncherFixture {
 
   void SetUp() override {
     LauncherFixture::SetUp();
-    auto connect = [this](const drivers::libvirt::HostConfig& host) { return Connect(host.name); };
+    auto connect = [this](const drivers::libvirt::HostConfig& host,
+                          drivers::libvirt::HypervisorListener& listener) {
+      return Connect(host.name, listener);
+    };
     auto scan = [this](std::string, int, bool, SteadyTime) { return Scan(); };
     drivers_.Add(std::make_unique<FakeLibvirtDriver>(connect, scan));
   }
@@ -108,9 +112,10 @@ class LibvirtTest : public LauncherFixture {
   std::map<std::string, FakeHypervisor*> connections_;  // by host
 
  private:
-  std::unique_ptr<FakeHypervisor> Connect(const std::string& name) {
+  std::unique_ptr<FakeHypervisor> Connect(const std::string& name,
+                                          drivers::libvirt::HypervisorListener& listener) {
     Host(name);
-    auto connection = std::make_unique<FakeHypervisor>(time_.loop(), hosts_[name]);
+    auto connection = std::make_unique<FakeHypervisor>(time_.loop(), listener, hosts_[name]);
     if (prepare_) prepare_(*connection);
     connections_[name] = connection.get();
     return connection;

@@ -351,7 +351,7 @@ TEST_F(FullCloudTest, ARefusalExpires) {  // D-33
 
 // A pool in each of two providers: one loses its capacity, the other serves.
 TEST_F(CloudQuotaTest, WaitingRequestWhoseLaunchFailsGoesToTheOtherProvider) {  // LA-73
-  AddCloud({.name = "a", .pool = "max-servers: 1"});
+  AddCloud({.name = "a", .provider = "breaker: false", .pool = "max-servers: 1"});
   AddCloud({.name = "b", .pool = "max-servers: 1"});
   StartLauncher();
   std::map<ProviderName, std::vector<store::LockedNode>> nodes;

@@ -29,9 +29,10 @@ class ScannedMetastaticDriver : public drivers::MetastaticDriver {
   std::unique_ptr<driver::Provider> CreateProvider(
       driver::ProviderEnvironment environment,
       std::shared_ptr<const driver::ProviderConfig> config) override {
-    auto adapter = CreateAdapter(environment, config);
-    return driver::cloud::MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter),
-                                            scan_);
+    auto make = [&](const driver::cloud::AdapterEnvironment& of_adapter) {
+      return std::make_unique<drivers::MetastaticAdapter>(of_adapter, environment.records, config);
+    };
+    return driver::cloud::MakeCloudProvider(environment, config, make, scan_);
   }
 
  private:
@@ -409,6 +410,23 @@ TEST_F(MetastaticTest, AUserThatAnOperatorErasedGivesItsSlotBack) {
   EXPECT_TRUE(Await([&] { return !Read(backing); }, minutes(2)));
 }
 
+// As `nodepool delete --now` does it, which follows no records.
+TEST_F(MetastaticTest, TheToolsOfACommandGiveASlotBack) {
+  Start();
+  store::LockedNode first = UseOne();
+  store::LockedNode second = UseOne();
+  NodeId backing = BackingOf(first.record());
+  ASSERT_EQ(BackingOf(second.record()), backing);
+  auto tools = drivers::MetastaticDriver().CreateOperatorTools(
+      {{time_.loop(), random_, pool_}, *client_store_}, config_->providers.at(ProviderName("meta")));
+  for (int time = 0; time < 2; ++time) {
+    time_.Run(tools->DeleteResources(first.id(), first.record()));
+    EXPECT_EQ(Account(backing)->users, (std::map<int, NodeId>{{1, second.id()}}));
+  }
+  time_.Run(tools->DeleteResources(NodeId("1"), Node()));
+  time_.Run(tools->Stop());
+}
+
 TEST_F(MetastaticTest, AChangedConfigurationKeepsBackingNodesAndUsers) {
   Load("max-parallel-jobs: 2, grace-time: 3600");
   Running& running = StartLauncher();
@@ -435,8 +453,9 @@ TEST_F(MetastaticTest, TheAdapterKeepsTheContract) {
   auto request_watch = WatchRequests([](const RequestId&, const store::StoredRequest&) {});
   store::ImageCache images(time_.loop(), *client_);
   driver::RecordsEnvironment records{*client_store_, *watched_nodes_, images, watched_requests_.get()};
-  driver::ProviderEnvironment environment{time_.loop(), random_, pool_, records, [] {}};
-  drivers::MetastaticAdapter adapter(environment, config);
+  driver::cloud::Framework framework;
+  drivers::MetastaticAdapter adapter({{time_.loop(), random_, pool_}, framework}, records, config);
+  adapter.Start();
   auto pool = config->pools.at(PoolName("main"));
   driver::testing::Subject subject{time_.loop(), adapter, ProviderName("meta"), pool,
                                    pool->labels.at(LabelName("user"))};

@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::size_t kMaxAtOnce = 200;  // requests in a transaction, which a server limits to 1 MB
 
+bool IsDecided(const NodeRequest& request) {
+  return request.state == RequestState::kFulfilled || request.state == RequestState::kFailed;
+}
+
 }  // namespace
 
 MinReady::MinReady(Context& context, std::function<LabelOffer(const LabelName&)> offer_of,
@@ -26,6 +30,12 @@ MinReady::MinReady(Context& context, std::function<LabelOffer(const LabelName&)>
       checking_(
           context.loop, "ready nodes", {.settle = std::chrono::milliseconds(10)},
           [this] { return CheckAll(); }, logger_),
+      finishing_(context.loop, context.random, logger_,
+                 {[](const RequestId& id) {
+                    return fmt::format("Min-ready request {} could not be finished, trying again", id);
+                  },
+                  [](const RequestId& id) { return log::OfRequest(id); }},
+                 [this](const RequestId& id) { return FinishIfDecided(id); }),
       tasks_(context.loop, logger_) {}
 
 MinReady::~MinReady() = default;
@@ -51,6 +61,7 @@ void MinReady::Start() {
 
 Task<> MinReady::Stop() {
   subscriptions_.clear();
+  co_await finishing_.Stop();
   co_await tasks_.Stop();
 }
 
@@ -104,7 +115,7 @@ void MinReady::IsShort(const LabelName& label, std::string why) {
 // What the pools that offer the label say; the others only say that they do not have it.
 std::string MinReady::WhyShort(const LabelName& label, const NodeRequest& failed) const {
   std::vector<std::string> beginnings;
-  for (const Component* pool : context_.caches.registry.Pools()) {
+  for (const Component* pool : context_.caches.components.Pools()) {
     if (std::ranges::find(pool->supported_labels, label) != pool->supported_labels.end())
       beginnings.push_back(fmt::format("{} {}: ", pool->provider_name, pool->name.value_or(PoolName())));
   }
@@ -205,6 +216,12 @@ void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* b
                               : before != nullptr ? &before->record
                                                   : nullptr;
   if (record == nullptr || record->requestor != kMinReadyRequestor || record->node_types.empty()) return;
+  bool is_finished = after != nullptr && IsOurs(*after) && IsDecided(after->record);
+  // That of a breaker is for no stock; its node becomes free in the same way.
+  if (IsProbe(*record)) {
+    if (is_finished) finishing_.Notice(id);
+    return;
+  }
   const LabelName& label = record->node_types.front();
   // A fulfilled request counts until its node is seen to be free.
   bool is_over = after == nullptr || after->record.state == RequestState::kFailed;
@@ -214,15 +231,15 @@ void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* b
   } else {
     open_[label].insert(id);
   }
-  bool is_decided = after != nullptr && (is_over || after->record.state == RequestState::kFulfilled);
-  if (!is_decided || !IsOurs(*after) || !finishing_.insert(id).second) return;
-  if (is_over) {
+  if (!is_finished) return;
+  bool is_new = before == nullptr || !IsDecided(before->record);
+  if (is_new && is_over) {
     failures_[label] = context_.loop.SteadyNow();
     IsShort(label, WhyShort(label, after->record));
-  } else {
+  } else if (is_new) {
     IsNotShort(label);
   }
-  tasks_.Spawn("finish min-ready request", {"", id.value, ""}, Finish(id, after->record));
+  finishing_.Notice(id);
 }
 
 // Decided by the session, since the answer to its creation may have been lost.
@@ -238,21 +255,14 @@ SteadyTime MinReady::HeldOffUntil(const LabelName& label) const {
          (has_changed ? context_.intervals.min_ready_pause : context_.intervals.min_ready_holdoff);
 }
 
-// Repeats until done, or until the request is gone with its session.
-Task<> MinReady::Finish(RequestId id, NodeRequest request) {
-  ScopeExit done([&] { finishing_.erase(id); });
-  Backoff backoff({}, context_.random);
-  while (true) {
-    Outcome<> finished = co_await Attempt(FinishOnce(id, request));
-    if (finished || FailedWith(finished, Verdict::kLostSession)) co_return;
-    logger_.Warning("Min-ready request {} could not be finished, trying again: {}", id,
-                    finished.error().message());
-    co_await context_.loop.SleepFor(backoff.Next());
-  }
+std::optional<Reconciler<RequestId>::Work> MinReady::FinishIfDecided(const RequestId& id) {
+  const store::StoredRequest* request = context_.caches.requests.Find(id);
+  if (request == nullptr || !IsOurs(*request) || !IsDecided(request->record)) return std::nullopt;
+  return Reconciler<RequestId>::Work{"finish min-ready request", Finish(id, request->record)};
 }
 
 // The node is allocated to our request, so no other program may change it: no lock needed.
-Task<> MinReady::FinishOnce(RequestId id, NodeRequest request) {
+Task<> MinReady::Finish(RequestId id, NodeRequest request) {
   auto deallocate = [id](Node& node) {
     if (node.allocated_to != id) return store::Change::kSkip;
     node.Free();

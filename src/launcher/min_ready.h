@@ -2,10 +2,12 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "async/reconciler.h"
 #include "async/task_group.h"
 #include "async/wake_loop.h"
 #include "base/subscription.h"
@@ -57,8 +59,8 @@ class MinReady {
   Task<bool> TrySubmit();
   NodeRequest RequestFor(const LabelName& label) const;
   bool IsOurs(const store::StoredRequest& request) const;
+  std::optional<Reconciler<RequestId>::Work> FinishIfDecided(const RequestId& id);
   Task<> Finish(RequestId id, NodeRequest request);
-  Task<> FinishOnce(RequestId id, NodeRequest request);
   Task<> AwaitSeenFree(NodeId node, RequestId request);
   SteadyTime HeldOffUntil(const LabelName& label) const;
 
@@ -70,13 +72,13 @@ class MinReady {
   bool is_submitting_ = false;
   std::map<LabelName, std::string> lacking_;  // logged
   Shortages shortages_;
-  std::set<RequestId> finishing_;                  // ours, decided
   std::map<LabelName, std::set<RequestId>> open_;  // of all launchers; until the request is gone or failed
   std::map<LabelName, SteadyTime> failures_;       // when the last request failed (D-27)
   SteadyTime capacity_changed_{};                  // the last time
   SteadyTime next_sweep_{};
   WakeLoop checking_;
   std::map<NodeId, WaitList> node_changed_;  // tasks that wait for a node's next change
+  Reconciler<RequestId> finishing_;          // ours, decided
   TaskGroup tasks_;
   std::vector<Subscription> subscriptions_;
 };

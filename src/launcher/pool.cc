@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "launcher/requests/decline_text.h"
 #include "model/resources.h"
+#include "model/validation.h"
 
 namespace nodepool::launcher {
 
@@ -65,6 +66,7 @@ void Pool::AnnounceFaults() {
   bool is_usable = launches_nodes() && providers_.HealthOf(key_.provider).is_up;
   for (const auto& [name, label] : config_->labels) {
     if (!is_usable || announced_faults_.size() == kMaxFaults) break;
+    if (IsValidationLabel(name)) continue;  // what is wrong with it is wrong with the label that it copies
     sched::LabelView view = LabelViewOf(*label);
     bool can_never = view.is_broken || (!view.is_image_ready && !view.is_unknown);
     auto fault = faults_.find(name);
@@ -97,6 +99,7 @@ bool Pool::launches_nodes() const {
 sched::LabelView Pool::LabelViewOf(const driver::LabelConfig& label) const {
   sched::LabelView view;
   view.free_nodes = &context_.caches.nodes.FreeNodes(key_, label.name);
+  view.standing = context_.breakers.StandingOf(key_, label.name);
   // A driver's error affects that label only (D-26).
   try {
     AskDriver(label, view);
@@ -118,7 +121,7 @@ sched::LabelView Pool::LabelViewOf(const driver::LabelConfig& label) const {
 }
 
 void Pool::AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const {
-  if (label.diskimage)
+  if (label.diskimage && !IsValidationLabel(label.name))
     view.is_image_ready =
         context_.caches.images.NewestReadyUpload(*label.diskimage, key_.provider) != nullptr;
   // What a cloud has is not known before it could be used.
@@ -190,7 +193,9 @@ Resources Pool::UsedBy(const PoolKey& pool) const {
 
 Resources Pool::UsedByProvider() const {
   Resources used = context_.ledger.PendingIn(key_.provider);
-  for (const PoolKey& pool : context_.caches.nodes.PoolsWithNodes(key_.provider)) Add(used, UsedBy(pool));
+  for (const auto& [pool, use] : context_.caches.nodes.PoolsWithNodes(key_.provider)) {
+    Add(used, UsedBy({key_.provider, pool}));
+  }
   return used;
 }
 
@@ -261,6 +266,22 @@ sched::Decision Pool::StillAcceptable(const NodeRequest& request) const {
   sched::PoolView view = PlainView();
   view.waits_for_others = true;
   return sched::DeclineReason(view, request);
+}
+
+bool Pool::IsLeftByBreaker(const NodeRequest& request) const {
+  if (provider() == nullptr || !context_.breakers.AreAnyOpen(key_.provider)) return false;
+  sched::PoolView view = PlainView();
+  sched::FillPlan plan = sched::PlanFill(view, sched::MissingLabels(request.node_types, {}), request.reuse);
+  bool needs_launch = !plan.launch.empty() || !plan.wait.empty();
+  return needs_launch && sched::IsLeftByBreaker(view, cluster_.registry, request);
+}
+
+bool Pool::IsProbeWanted(const NodeRequest& request) const {
+  bool may_be_probed = std::ranges::any_of(request.node_types, [&](const LabelName& label) {
+    return context_.breakers.StandingOf(key_, label) == sched::Standing::kMayProbe;
+  });
+  return may_be_probed && provider() != nullptr &&
+         sched::IsProbeWanted(PlainView(), cluster_.registry, request);
 }
 
 // Which uploads there are is known from records, at once.

@@ -11,7 +11,7 @@
 #include "launcher/provider_manager.h"
 #include "launcher/requests/waiting_requests.h"
 #include "sched/requests/decline.h"
-#include "store/cache/component_registry.h"
+#include "store/components.h"
 
 namespace nodepool::launcher {
 
@@ -59,6 +59,11 @@ class Pool {
   // Whether the pool would still accept the request, e.g. after a limit was lowered. What others use of the
   // cloud now makes it wait, not fail.
   sched::Decision StillAcceptable(const NodeRequest& request) const;
+  // Whether another pool is to launch the request's nodes, since launches fail here (breaker.md 3). Not if
+  // ready nodes of this pool are enough.
+  bool IsLeftByBreaker(const NodeRequest& request) const;
+  // Whether a launch should be tried for the sake of such requests (sched::IsProbeWanted).
+  bool IsProbeWanted(const NodeRequest& request) const;
   // Whether the reason for the decline may have passed since the provider last read its cloud: an image or a
   // size is missing. Then provider()->LookAgain() before the request is declined (drivers.md 5.12).
   bool MayHavePassed(const NodeRequest& request, const sched::Decision& decision) const;

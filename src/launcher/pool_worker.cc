@@ -55,13 +55,14 @@ void PoolWorker::SessionLost() {
   unused_nodes_.CancelAll();
 }
 
-void PoolWorker::Accept(store::StoredRequest request, sched::ServiceOrder order,
+void PoolWorker::Accept(store::StoredRequest request, sched::ServiceOrder order, sched::Standing standing,
                         std::function<void()> ended) {
   RequestId id = request.id;
-  auto run =
-      std::make_shared<RequestRun>(context_, pool_, unused_nodes_, std::move(request), std::move(order));
+  bool is_probe = standing == sched::Standing::kMayProbe;
+  auto run = std::make_shared<RequestRun>(context_, pool_, unused_nodes_, std::move(request),
+                                          std::move(order), is_probe);
   runs_[id] = run;
-  tasks_.Spawn("handle request", {"", id.value, ""}, RunToEnd(run, std::move(ended)));
+  tasks_.Spawn("handle request", log::OfRequest(id), RunToEnd(run, std::move(ended)));
 }
 
 Task<> PoolWorker::RunToEnd(std::shared_ptr<RequestRun> run, std::function<void()> ended) {

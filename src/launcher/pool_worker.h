@@ -35,8 +35,9 @@ class PoolWorker {
   // Whether Start() has ended.
   bool is_started() const { return is_started_; }
 
-  // `ended` is called when the request is no longer worked on.
-  void Accept(store::StoredRequest request, sched::ServiceOrder order, std::function<void()> ended);
+  // `standing` is that of the decision; `ended` is called when the request is no longer worked on.
+  void Accept(store::StoredRequest request, sched::ServiceOrder order, sched::Standing standing,
+              std::function<void()> ended);
   // As the pool's (pool.h).
   void AnnounceFaults() { pool_.AnnounceFaults(); }
   // Lets waiting requests plan again, in service order.

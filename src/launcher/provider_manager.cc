@@ -15,9 +15,9 @@ ProviderManager::ProviderManager(Context& context, driver::Registry& drivers)
     : context_(context),
       drivers_(drivers),
       logger_("nodepool.ProviderManager"),
-      observer_(context.metrics),
+      observer_(context.metrics, &context.breakers),
       records_{context.store, context.caches.nodes, context.caches.images, &context.caches.requests,
-               &context.caches.registry},
+               &context.caches.components},
       retiring_(context.loop, logger_) {}
 
 ProviderManager::~ProviderManager() = default;
@@ -91,9 +91,10 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
 Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
   generation->reported.reset();
   generation->notices.clear();
-  driver::ProviderEnvironment environment{
-      context_.loop, context_.random, context_.blocking_pool, records_, listener_.capacity_changed,
-      &observer_};
+  driver::ProviderEnvironment environment{{context_.loop, context_.random, context_.blocking_pool},
+                                          records_,
+                                          listener_.capacity_changed,
+                                          &observer_};
   environment.report_fault =
       [this, reporting = std::weak_ptr(generation)](const std::optional<driver::ProviderFault>& fault) {
         std::shared_ptr<Generation> generation = reporting.lock();
@@ -108,6 +109,7 @@ Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
     generation->notices = std::move(notices);
     if (generation->is_running) listener_.health_changed();
   };
+  environment.runner = &runner_;
   generation->provider = driver::CreateGuarded(drivers_, std::move(environment), generation->config);
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
   co_await WithDeadline(context_.loop, deadline, "starting", generation->provider->Start());

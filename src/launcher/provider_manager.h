@@ -14,6 +14,7 @@
 #include "launcher/provider_health.h"
 #include "launcher/stats/stats_observer.h"
 #include "launcher/status.h"
+#include "process/system_runner.h"
 
 namespace nodepool::launcher {
 
@@ -57,6 +58,10 @@ class ProviderManager {
   std::vector<std::shared_ptr<driver::Provider>> Running() const;
   // For a managed provider only.
   const ProviderHealth& HealthOf(const ProviderName& name) const { return current_.at(name)->health.now(); }
+  // How the services of its cloud are called, where they have not borne all calls.
+  const StatsObserver::ApiRates& ApiRatesOf(const ProviderName& name) const {
+    return observer_.ApiRatesOf(name);
+  }
   // The provider's state, as announced in ZooKeeper.
   ProviderReport ReportOf(const ProviderName& name) const;
   const driver::ProviderConfig& ConfigOf(const ProviderName& name) const {
@@ -97,6 +102,7 @@ class ProviderManager {
   driver::Registry& drivers_;
   log::Logger logger_;
   StatsObserver observer_;
+  process::SystemRunner runner_{context_.loop};
   driver::RecordsEnvironment records_;
   std::map<ProviderName, std::shared_ptr<Generation>> current_;
   Listener listener_;

@@ -74,7 +74,7 @@ void Scheduler::Start() {
   subscriptions_.push_back(context_.ledger.OnCapacityChange([this] { Wake(); }));
   subscriptions_.push_back(context_.caches.images.OnChange([this](const ImageName&) { Wake(); }));
   subscriptions_.push_back(
-      context_.caches.registry.OnChange([this](const std::string&, const Component*, const Component*) {
+      context_.caches.components.OnChange([this](const std::string&, const Component*, const Component*) {
         is_registry_old_ = true;
         Wake();
       }));
@@ -97,22 +97,36 @@ Task<> Scheduler::Stop() {
 
 void Scheduler::RebuildRegistry() {
   std::set<std::pair<std::string, ProviderName>> failing;  // by the host of the launcher that says so
-  for (const auto& [path, component] : context_.caches.registry.all()) {
+  for (const auto& [path, component] : context_.caches.components.all()) {
     for (const auto& [provider, report] : component.providers) {
       if (report.state == ProviderState::kFailing) failing.emplace(component.hostname, provider);
     }
   }
   std::vector<sched::RegisteredPool> pools;
-  for (const Component* component : context_.caches.registry.Pools()) {
-    pools.push_back({component->id,
-                     component->provider_name,
-                     component->priority,
-                     component->is_paused,
-                     {component->supported_labels.begin(), component->supported_labels.end()},
-                     component->name.value_or(PoolName()),
-                     failing.contains({component->hostname, component->provider_name})});
+  for (const Component* component : context_.caches.components.Pools()) {
+    sched::RegisteredPool pool{component->id,
+                               component->provider_name,
+                               component->priority,
+                               component->is_paused,
+                               {component->supported_labels.begin(), component->supported_labels.end()},
+                               component->name.value_or(PoolName()),
+                               failing.contains({component->hostname, component->provider_name})};
+    pool.is_provider_paused = context_.caches.pauses.Find(pool.provider) != nullptr;
+    pool.heeds_breakers = component->locks_slots;
+    pool.broken_labels = BrokenLabelsOf(pool);
+    pools.push_back(std::move(pool));
   }
   cluster_.registry = sched::Registry(std::move(pools));
+}
+
+std::set<LabelName> Scheduler::BrokenLabelsOf(const sched::RegisteredPool& pool) const {
+  std::set<LabelName> broken;
+  if (!context_.breakers.AreAnyOpen(pool.provider)) return broken;
+  for (const LabelName& label : pool.labels) {
+    sched::Standing standing = context_.breakers.StandingOf({pool.provider, pool.name}, label);
+    if (standing != sched::Standing::kClosed) broken.insert(label);
+  }
+  return broken;
 }
 
 void Scheduler::RequestChanged(const RequestId& id, const store::StoredRequest* after) {
@@ -125,14 +139,24 @@ void Scheduler::RequestChanged(const RequestId& id, const store::StoredRequest* 
     cluster_.queues.Remove(id);
   } else {
     cluster_.queues.Put(id, after->record);
+    if (after->record.state == RequestState::kRequested) AskForProbes(after->record);
   }
   Wake();
 }
 
+// Whoever will serve it.
+void Scheduler::AskForProbes(const NodeRequest& request) {
+  if (!context_.breakers.IsAnyOursToProbe()) return;
+  for (PoolWorker* pool : pools_) {
+    if (pool->pool().IsProbeWanted(request)) context_.breakers.ProbeWanted(pool->key(), request.node_types);
+  }
+}
+
 void Scheduler::DecisionEnded(const RequestId& id) {
+  context_.breakers.RequestEnded(id);
   auto it = under_way_.find(id);
   if (it == under_way_.end()) return;
-  tasks_.Spawn("reconsider request", {"", id.value, ""}, Reconsider(id, it->second));
+  tasks_.Spawn("reconsider request", log::OfRequest(id), Reconsider(id, it->second));
 }
 
 // Puts a request back in the queue when this launcher is done with it. The cache may not show yet what we
@@ -163,7 +187,13 @@ bool Scheduler::IsReady() {
 SteadyTime Scheduler::Decide() {
   SteadyTime begun = context_.loop.SteadyNow();
   if (begun < next_decision_) return next_decision_;
-  if (std::exchange(is_registry_old_, false)) RebuildRegistry();
+  if (std::exchange(is_registry_old_, false)) {
+    RebuildRegistry();
+    if (context_.breakers.IsAnyOursToProbe()) {
+      for (const auto& [order, queue] : cluster_.queues.heads())
+        AskForProbes(*queue->second.begin()->second.request);
+    }
+  }
   // Changes of the connection and the registry wake it.
   bool is_ready = IsReady();
   sched::Plan plan;
@@ -237,21 +267,23 @@ void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
     DecisionEnded(id);
     served_(id);
   };
-  (*pool)->Accept(std::move(seen), std::move(*order), ended);
+  if (acceptance.standing != sched::Standing::kClosed)
+    context_.breakers.RequestAccepted(seen.id, acceptance.pool, seen.record.node_types, acceptance.standing);
+  (*pool)->Accept(std::move(seen), std::move(*order), acceptance.standing, ended);
 }
 
 void Scheduler::CarryOut(const sched::Plan::Declination& declination) {
   const store::StoredRequest* request = context_.caches.requests.Find(declination.request);
   under_way_[declination.request] = request->revision.mzxid;
   cluster_.queues.Remove(declination.request);
-  tasks_.Spawn("decline request", {"", declination.request.value, ""},
+  tasks_.Spawn("decline request", log::OfRequest(declination.request),
                Decline(declination.request, declination.by));
 }
 
 Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
   Outcome<> declined = co_await Attempt(TryDecline(id, std::move(by)));
   if (!declined) {
-    logger_.About({"", id.value, ""})
+    logger_.About(log::OfRequest(id))
         .Warning("The request could not be declined: {}", declined.error().message());
   }
   DecisionEnded(id);

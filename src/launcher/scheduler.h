@@ -38,6 +38,12 @@ class Scheduler {
     deciding_.Wake();
   }
 
+  // What is known of registered pools beside their records has changed: a breaker, or a pause.
+  void RegistryChanged() {
+    is_registry_old_ = true;
+    Wake();
+  }
+
   // How often requests were decided about.
   std::uint64_t decision_count() const { return deciding_.count(); }
 
@@ -61,7 +67,9 @@ class Scheduler {
   void DecisionEnded(const RequestId& id);
   Task<> Reconsider(RequestId id, std::int64_t seen_mzxid);
   void RequestChanged(const RequestId& id, const store::StoredRequest* after);
+  void AskForProbes(const NodeRequest& request);
   void RebuildRegistry();
+  std::set<LabelName> BrokenLabelsOf(const sched::RegisteredPool& pool) const;
   void CloudRefused(const ProviderName& provider);
 
   Context& context_;

@@ -3,10 +3,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "driver/observer.h"
+#include "model/breaker.h"
 #include "model/component.h"
 #include "model/provider_pause.h"
 #include "model/resources.h"
@@ -57,12 +60,14 @@ struct ProviderStatus {
   WallTime since{};
   bool is_draining = false;  // not configured any more
   std::optional<ProviderPause> pause;
+  std::vector<std::pair<BreakerKey, Breaker>> breakers;  // those that are open, the widest first
   ProviderHealth health;
-  std::vector<std::string> notices;    // of what needs attention although it can be used
-  std::optional<Duration> next_start;  // until it is tried again
-  int max_concurrency = -1;            // ≤ 0: unlimited, or not known
-  int launches = 0;                    // in progress; of its own only
-  Resources limit;                     // the cloud's, for this tenant; empty while unknown
+  std::vector<std::string> notices;        // of what needs attention although it can be used
+  std::vector<driver::ApiRate> api_rates;  // of its own: of services that have not borne all calls
+  std::optional<Duration> next_start;      // until it is tried again
+  int max_concurrency = -1;                // ≤ 0: unlimited, or not known
+  int launches = 0;                        // in progress; of its own only
+  Resources limit;                         // the cloud's, for this tenant; empty while unknown
   Resources used;
   Resources reserved;                     // as of pools
   std::map<std::string_view, int> nodes;  // by state

@@ -7,9 +7,9 @@
 
 #include "async/task_group.h"
 #include "base/random.h"
-#include "store/cache/component_registry.h"
 #include "store/cache/node_cache.h"
 #include "store/cache/request_cache.h"
+#include "store/components.h"
 #include "store/store.h"
 #include "zk/testing/memory_zk.h"
 

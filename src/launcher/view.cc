@@ -6,6 +6,7 @@
 #include "driver/loading/configured.h"
 #include "launcher/announced_providers.h"
 #include "listing/find_problems.h"
+#include "model/validation.h"
 
 namespace nodepool::launcher {
 
@@ -173,9 +174,7 @@ listing::Problems View::Problems() const {
     if (status.reason) why[request->id] = status.reason->text;
   }
   listing::Configured configured = driver::ConfiguredBy(*context_.config);
-  return listing::FindProblems({configured, context_.caches.registry.all(), context_.caches.nodes,
-                                context_.caches.requests, context_.caches.images, context_.caches.pauses,
-                                std::move(why), now});
+  return listing::FindProblems({configured, context_.caches, std::move(why), now});
 }
 
 std::vector<ProviderStatus> View::Providers() const {
@@ -185,9 +184,7 @@ std::vector<ProviderStatus> View::Providers() const {
 }
 
 std::vector<ProviderStatus> View::ClusterProviders() const {
-  std::map<ProviderName, ProviderStatus> announced = AnnouncedProviders(
-      {context_.caches.nodes, context_.caches.requests, context_.caches.images, context_.caches.registry,
-       context_.caches.jobs, context_.caches.leases, context_.caches.pauses});
+  std::map<ProviderName, ProviderStatus> announced = AnnouncedProviders(context_.caches);
   for (ProviderStatus& own : Providers()) {
     ProviderStatus& status = announced[own.name];
     std::swap(status, own);
@@ -215,6 +212,8 @@ ProviderStatus View::StatusOf(const ProviderName& name) const {
   status.notices = report.notices;
   status.is_draining = !context_.config->providers.contains(name);
   if (const ProviderPause* pause = context_.caches.pauses.Find(name)) status.pause = *pause;
+  status.breakers = OpenBreakersOf(context_.caches.breakers, name);
+  for (const auto& [budget, rate] : providers_.ApiRatesOf(name)) status.api_rates.push_back(rate);
   status.health = providers_.HealthOf(name);
   if (status.health.next_attempt) {
     status.next_start = std::max(Duration::zero(), *status.health.next_attempt - context_.loop.SteadyNow());
@@ -256,6 +255,7 @@ PoolStatus View::StatusOf(const PoolWorker& worker) const {
   status.used = pool.Used();
   status.reserved = context_.ledger.PendingIn(pool.key());
   for (const auto& [name, config] : pool.config()->labels) {
+    if (IsValidationLabel(name)) continue;
     std::size_t free_nodes = context_.caches.nodes.FreeNodes(pool.key(), name).size();
     LabelStatus& label = status.labels.emplace_back(name, pool.IsLabelAvailable(name), free_nodes);
     if (auto fault = pool.faults().find(name); fault != pool.faults().end()) label.fault = fault->second;

@@ -22,7 +22,8 @@ struct ConfiguredImage {
 struct Configured {
   std::map<ProviderName, std::string> drivers;  // every provider
   std::map<PoolKey, Resources> pools;           // every pool with its limits; a missing resource is unlimited
-  std::map<LabelName, int> labels;              // every label with its min-ready
+  std::map<PoolKey, std::set<LabelName>> pool_labels;
+  std::map<LabelName, int> labels;  // every label with its min-ready
   std::map<ImageName, ConfiguredImage> images;
   std::map<std::string, Resources> tenant_limits;  // by tenant; a missing resource is unlimited
 };

@@ -10,7 +10,8 @@ void AddMissingDaemons(Problems& out, const StatusRecords& records) {
     out.push_back({.kind = "no-launcher",
                    .subject = {"components"},
                    .text = "No launcher runs: nobody takes requests or deletes nodes",
-                   .remedy = "systemctl start nodepool-launcher; if it ends at once, its log says why"});
+                   .remedy = "systemctl start nodepool-launcher; if it ends at once, its log says why",
+                   .stops = {Problem::Place()}});
   }
   if (!Runs(records, ComponentKind::kBuilder) && !records.configured.images.empty()) {
     out.push_back({.kind = "no-builder",
@@ -21,7 +22,7 @@ void AddMissingDaemons(Problems& out, const StatusRecords& records) {
 }
 
 void AddRejectedConfigurations(Problems& out, const StatusRecords& records) {
-  for (const auto& [path, component] : records.components) {
+  for (const auto& [path, component] : records.caches.components.all()) {
     const auto& rejected = component.configuration_rejected;
     if (!rejected) continue;
     out.push_back(

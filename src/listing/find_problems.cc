@@ -3,24 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
+
+#include "listing/delayed_requests.h"
 
 namespace nodepool::listing {
+namespace {
 
-std::string_view ToString(Problem::Severity severity) {
-  return severity == Problem::Severity::kBad ? "bad" : "wait";
+// What is bad, what delays most requests, what its kind says, what lasts longest.
+bool IsWorse(const Problem& a, const Problem& b) {
+  auto rank = [](const Problem& problem) {
+    return std::tuple(problem.severity, -static_cast<std::ptrdiff_t>(problem.delayed_requests),
+                      RankOf(problem), problem.since.value_or(WallTime::max()));
+  };
+  return rank(a) < rank(b);
 }
 
-std::vector<std::string_view> SeverityWords() {
-  return {ToString(Problem::Severity::kBad), ToString(Problem::Severity::kWait)};
-}
-
-std::vector<std::string_view> ProblemKinds() {
-  return {"no-launcher",         "no-builder",         "configuration-rejected", "launcher-gone",
-          "provider-failing",    "provider-notice",    "provider-unserved",      "provider-paused",
-          "quota-full",          "slow-deletion",      "label-unavailable",      "label-unoffered",
-          "short-stock",         "image-build-failed", "image-not-built",        "image-too-old",
-          "image-upload-failed", "image-not-uploaded", "tenant-limit",           "requests-waiting"};
-}
+}  // namespace
 
 std::string Counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -32,7 +31,7 @@ std::string InOneLine(std::string text) {
 }
 
 bool Runs(const StatusRecords& records, ComponentKind kind) {
-  return std::ranges::any_of(records.components,
+  return std::ranges::any_of(records.caches.components.all(),
                              [kind](const auto& entry) { return entry.second.kind == kind; });
 }
 
@@ -44,10 +43,12 @@ std::string_view HostOf(std::string_view launcher_id) {
 Problems FindProblems(const StatusRecords& records) {
   Problems problems;
   for (auto* find : {&FindDaemonProblems, &FindProviderProblems, &FindLabelProblems, &FindImageProblems,
-                     &FindRequestProblems}) {
+                     &FindRequestProblems, &FindRunnerProblems}) {
     find(problems, records);
   }
-  std::ranges::stable_sort(problems, {}, &Problem::severity);
+  CountDelayedRequests(problems, records);
+  for (Problem& problem : problems) problem.command = CommandOf(problem);
+  std::ranges::stable_sort(problems, IsWorse);
   return problems;
 }
 

@@ -8,9 +8,9 @@ namespace nodepool::listing {
 // Requests that wait for longer are a problem.
 inline constexpr Duration kLongWait = std::chrono::minutes(5);
 
-// What an operator should check, the most urgent first; empty if there are no problems. A pure function of
-// records and configuration. Its work grows with providers, labels, images and waiting requests, and with the
-// nodes that are being deleted or that nobody serves, not with all nodes.
+// What an operator should check, the most urgent first (http.md 1.10); empty if there are no problems. A pure
+// function of records and configuration. Its work grows with providers, labels, images and waiting requests,
+// and with the nodes that are being deleted or that nobody serves, not with all nodes.
 Problems FindProblems(const StatusRecords& records);
 
 // Its parts, a file each; all append.
@@ -19,6 +19,7 @@ void FindProviderProblems(Problems& out, const StatusRecords& records);
 void FindLabelProblems(Problems& out, const StatusRecords& records);
 void FindImageProblems(Problems& out, const StatusRecords& records);
 void FindRequestProblems(Problems& out, const StatusRecords& records);
+void FindRunnerProblems(Problems& out, const StatusRecords& records);
 
 // "1 node", "2 nodes".
 std::string Counted(std::size_t count, std::string_view noun);

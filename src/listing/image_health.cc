@@ -64,14 +64,14 @@ std::string BuildFailure(const ImageHealth& health, WallTime now) {
                      FailureOf(health));
 }
 
-// Where an upload failed that nothing newer in the provider replaces.
+// Where an upload failed that nothing newer in the provider replaces; a new attempt does not, until it ends.
 void FindFailedUploads(ImageHealth& health, const store::ImageCache& images, const ImageName& image) {
   std::map<ProviderName, const store::StoredUpload*> newest;
   const auto& uploads = images.uploads();
   auto upload = uploads.lower_bound({{image, BuildId()}, ProviderName(), UploadId()});
   for (; upload != uploads.end() && upload->first.build.image == image; ++upload) {
     const ImageUpload& record = upload->second.record;
-    if (record.state == ImageState::kDeleting) continue;
+    if (record.state != ImageState::kReady && record.state != ImageState::kFailed) continue;
     const store::StoredUpload*& known = newest[upload->first.provider];
     if (known == nullptr || record.state_time >= known->record.state_time) known = &upload->second;
   }
@@ -80,11 +80,21 @@ void FindFailedUploads(ImageHealth& health, const store::ImageCache& images, con
   }
 }
 
+// "c1: 403 from the cloud; c2: ..."; null: none failed.
+Cell UploadErrors(const ImageHealth& health) {
+  if (health.failed_uploads.empty()) return {};
+  std::vector<std::string> errors;
+  for (const auto& [provider, upload] : health.failed_uploads)
+    errors.push_back(fmt::format("{}: {}", provider, upload->record.error.value_or("it failed")));
+  return Cell(Join(errors, "; "));
+}
+
 std::vector<Cell> HealthCells(const ImageHealth& health) {
   std::vector<Cell> cells;
   cells.push_back(health.newest == nullptr ? Cell() : StateCell(health.newest->record.state));
   cells.push_back(health.newest == nullptr ? Cell() : Cell(UnixTime(health.newest->record.state_time)));
   cells.push_back(health.newest == nullptr ? Cell() : TextCell(health.newest->record.error));
+  cells.push_back(UploadErrors(health));
   cells.emplace_back(JsonNames(health.missing));
   cells.emplace_back(JsonNames(std::vector<LabelName>(health.labels.begin(), health.labels.end())));
   return cells;
@@ -150,6 +160,7 @@ std::vector<Column> ImageHealthColumns() {
       {{.key = "last_build", .title = "Last Build", .fit = {Importance::kHigh}},
        {.key = "last_build_age", .title = "Build Age", .kind = Kind::kTime, .since = "last_build_since"},
        {.key = "last_build_error", .title = "Build Error", .fit = kSentence},
+       {.key = "upload_error", .title = "Upload Error", .fit = kSentence, .is_extra = true},
        {.key = "no_upload_in", .title = "No Upload In", .fit = kName, .is_extra = true},
        {.key = "labels_waiting", .title = "Labels Waiting", .fit = kName, .is_extra = true}});
   return columns;

@@ -37,6 +37,17 @@ Problem Of(const ImageName& image, std::string_view kind, Severity severity, std
           .remedy = std::move(remedy)};
 }
 
+// The labels that boot from it, where it is missing.
+std::vector<Problem::Place> StoppedIn(const std::vector<ProviderName>& missing,
+                                      const ConfiguredImage& image) {
+  std::vector<Problem::Place> stopped;
+  for (const ProviderName& provider : missing) {
+    for (const LabelName& label : image.labels.at(provider))
+      stopped.push_back({.provider = provider, .label = label});
+  }
+  return stopped;
+}
+
 Problem FailedBuild(const ImageName& image, const ImageHealth& health) {
   const ImageBuild& build = health.failed->record;
   Problem problem = Of(image, "image-build-failed", Severity::kBad,
@@ -47,20 +58,32 @@ Problem FailedBuild(const ImageName& image, const ImageHealth& health) {
   return problem;
 }
 
-void AddBuild(Problems& out, const ImageName& image, const ImageHealth& health, WallTime now) {
+Problem OldBuild(const ImageName& image, WallTime made, Duration rebuild_age, WallTime now) {
+  Problem problem =
+      Of(image, "image-too-old", Severity::kBad, fmt::format("it is {} old", FormatAge(now - made)),
+         fmt::format("The builder's log says why; nodepool image-build {} asks for a build", image));
+  problem.since = made + rebuild_age;
+  return problem;
+}
+
+void AddBuild(Problems& out, const ImageName& image, const ConfiguredImage& configured,
+              const ImageHealth& health, WallTime now) {
   if (health.failed != nullptr) {
     out.push_back(FailedBuild(image, health));
   } else if (!health.made) {
     out.push_back(Of(image, "image-not-built", Severity::kWait, "no build is ready" + Missing(health),
                      "Wait for the builder; its log says what it does"));
   } else if (health.is_old) {
-    out.push_back(
-        Of(image, "image-too-old", Severity::kBad, fmt::format("it is {} old", FormatAge(now - *health.made)),
-           fmt::format("The builder's log says why; nodepool image-build {} asks for a build", image)));
+    out.push_back(OldBuild(image, *health.made, configured.rebuild_age, now));
+    return;
+  } else {
+    return;
   }
+  out.back().stops = StoppedIn(health.missing, configured);
 }
 
-Problem FailedUpload(const ImageName& image, const ImageHealth& health, const store::StoredUpload& upload) {
+Problem FailedUpload(const ImageName& image, const ConfiguredImage& configured, const ImageHealth& health,
+                     const store::StoredUpload& upload) {
   const ProviderName& provider = upload.id.provider;
   bool is_missing = std::ranges::find(health.missing, provider) != health.missing.end();
   Problem problem =
@@ -70,12 +93,14 @@ Problem FailedUpload(const ImageName& image, const ImageHealth& health, const st
                      image));
   problem.name = fmt::format("{}/{}", image, provider);
   problem.since = upload.record.state_time;
+  if (is_missing) problem.stops = StoppedIn({provider}, configured);
   return problem;
 }
 
-void AddUploads(Problems& out, const ImageName& image, const ImageHealth& health) {
+void AddUploads(Problems& out, const ImageName& image, const ConfiguredImage& configured,
+                const ImageHealth& health) {
   for (const auto& [provider, upload] : health.failed_uploads)
-    out.push_back(FailedUpload(image, health, *upload));
+    out.push_back(FailedUpload(image, configured, health, *upload));
   std::vector<ProviderName> missing = health.missing;
   std::erase_if(missing, [&](const ProviderName& name) { return health.failed_uploads.contains(name); });
   bool is_named_with_build = health.failed != nullptr || !health.made;
@@ -83,15 +108,17 @@ void AddUploads(Problems& out, const ImageName& image, const ImageHealth& health
   out.push_back(Of(image, "image-not-uploaded", Severity::kWait,
                    fmt::format("no upload in {}{}", NamesOf(missing), WantedBy(health)),
                    "Wait for the builder; nodepool image-list --detail shows how far it is"));
+  out.back().since = health.made;
+  out.back().stops = StoppedIn(missing, configured);
 }
 
 }  // namespace
 
 void FindImageProblems(Problems& out, const StatusRecords& records) {
   for (const auto& [image, settings] : records.configured.images) {
-    ImageHealth health = HealthOf(records.images, image, &settings, records.now);
-    AddBuild(out, image, health, records.now);
-    AddUploads(out, image, health);
+    ImageHealth health = HealthOf(records.caches.images, image, &settings, records.now);
+    AddBuild(out, image, settings, health, records.now);
+    AddUploads(out, image, settings, health);
   }
 }
 

@@ -29,9 +29,13 @@ std::set<std::pair<std::string, ProviderName>> FailingProviders(
   return failing;
 }
 
-std::string_view StateOf(const PoolUse& use) {
+bool IsBroken(const PoolKey& pool, const store::RecordCache<Breaker>& breakers) {
+  return breakers.Find({pool.provider}) != nullptr || breakers.Find({pool.provider, pool.pool}) != nullptr;
+}
+
+std::string_view StateOf(const PoolUse& use, bool is_broken) {
   if (use.launchers == 0) return kUnserved;
-  if (use.failing == use.launchers) return kFailing;
+  if (use.failing == use.launchers || is_broken) return kFailing;
   return use.paused == use.launchers ? kWaiting : kServed;
 }
 
@@ -51,7 +55,7 @@ std::vector<Column> PoolColumns() {
 }
 
 Listing ListPools(const Configured& configured, const std::map<std::string, Component>& components,
-                  const store::NodeCache& nodes) {
+                  const store::NodeCache& nodes, const store::RecordCache<Breaker>& breakers) {
   std::map<PoolKey, PoolUse> uses;
   for (const auto& [pool, limit] : configured.pools) uses[pool];
   std::set<std::pair<std::string, ProviderName>> failing = FailingProviders(components);
@@ -69,7 +73,7 @@ Listing ListPools(const Configured& configured, const std::map<std::string, Comp
     std::vector<Cell>& row = listing.rows.emplace_back();
     row.emplace_back(pool.provider.value);
     row.emplace_back(pool.pool.value);
-    row.push_back(Cell::OfText(StateOf(use)));
+    row.push_back(Cell::OfText(StateOf(use, IsBroken(pool, breakers))));
     AppendCounts(row, use.nodes);
   }
   return listing;

@@ -34,7 +34,7 @@ std::map<ProviderName, std::vector<Served>> ByProvider(const std::map<std::strin
 
 Resources Used(const store::NodeCache& nodes, const ProviderName& provider) {
   Resources used;
-  for (const PoolKey& pool : nodes.PoolsWithNodes(provider)) Add(used, nodes.UsedBy(pool));
+  for (const auto& [pool, use] : nodes.PoolsWithNodes(provider)) Add(used, use.used.total());
   return used;
 }
 
@@ -46,26 +46,43 @@ Resources Free(const Resources& limit, const Resources& used) {
   return free;
 }
 
-std::vector<Cell> StateCells(const Served& served, const ProviderPause* pause) {
+// `broken`: the open breaker of the whole provider.
+std::vector<Cell> StateCells(const Served& served, const ProviderPause* pause, const Breaker* broken) {
   bool is_up = served.report == nullptr || served.report->state == ProviderState::kUp;
   if (pause != nullptr && is_up) {
     return {std::string(kPausedProvider), pause->paused_time ? Cell(ToSeconds(*pause->paused_time)) : Cell()};
   }
   if (served.launcher.empty()) return {std::string(kUnserved), nullptr};
+  if (broken != nullptr && is_up) {
+    return {std::string(ToString(ProviderState::kFailing)),
+            broken->opened ? Cell(ToSeconds(*broken->opened)) : Cell()};
+  }
   if (served.report == nullptr) return {std::string(ToString(ProviderState::kUp)), nullptr};
   return {std::string(ToString(served.report->state)), ToSeconds(served.report->since)};
 }
 
-Cell WhyCell(const Served& served, const ProviderPause* pause) {
+// Each open breaker of the provider, a sentence each.
+std::vector<std::string> BreakerTexts(const store::RecordCache<Breaker>& breakers,
+                                      const ProviderName& provider) {
+  std::vector<std::string> texts;
+  const auto& all = breakers.all();
+  for (auto it = all.lower_bound(BreakerKey{provider}); it != all.end() && it->first.provider == provider;
+       ++it)
+    texts.push_back(fmt::format("the breaker of {} is open: {}", PartOf(it->first), EvidenceOf(it->second)));
+  return texts;
+}
+
+Cell WhyCell(const Served& served, const ProviderPause* pause, std::vector<std::string> breakers) {
   bool is_at_fault = served.report != nullptr && !served.report->fault.empty();
   if (pause != nullptr && !is_at_fault) {
     return Cell(fmt::format("{} by {}", pause->is_drained ? "drained" : "paused", WhoAndWhy(*pause)));
   }
   if (served.launcher.empty()) return "no launcher serves it";
-  if (served.report == nullptr) return "";
+  if (served.report == nullptr) return Cell(Join(breakers, "; "));
   if (served.report->state == ProviderState::kDraining) return "it is not configured any more";
   if (is_at_fault) return Cell::OfText(served.report->fault);
-  return Cell(Join(served.report->notices, "; "));
+  breakers.insert(breakers.begin(), served.report->notices.begin(), served.report->notices.end());
+  return Cell(Join(breakers, "; "));
 }
 
 }  // namespace
@@ -91,7 +108,8 @@ std::vector<Column> ProviderColumns() {
 
 Listing ListProviders(const std::map<ProviderName, std::string>& drivers,
                       const std::map<std::string, Component>& components, const store::NodeCache& nodes,
-                      const store::PauseCache& pauses) {
+                      const store::RecordCache<ProviderPause>& pauses,
+                      const store::RecordCache<Breaker>& breakers) {
   std::map<ProviderName, std::vector<Served>> providers = ByProvider(components);
   for (const auto& [name, driver] : drivers) {
     if (providers[name].empty()) providers[name].emplace_back();
@@ -105,12 +123,12 @@ Listing ListProviders(const std::map<ProviderName, std::string>& drivers,
     auto driver = drivers.find(name);
     const ProviderPause* pause = pauses.Find(name);
     for (const Served& served : launchers) {
-      std::vector<Cell> state = StateCells(served, pause);
+      std::vector<Cell> state = StateCells(served, pause, breakers.Find({name}));
       Resources free = served.report == nullptr ? Resources() : Free(served.report->limit, used);
       listing.rows.push_back({Cell(name.value), Cell(driver == drivers.end() ? "" : driver->second),
                               Cell(served.launcher), std::move(state[0]), std::move(state[1]),
                               Cell(nodes.OfProvider(name).size()), Cell(Amounts(used)), Cell(Amounts(free)),
-                              WhyCell(served, pause)});
+                              WhyCell(served, pause, BreakerTexts(breakers, name))});
     }
   }
   return listing;

@@ -7,7 +7,7 @@
 #include "listing/listing.h"
 #include "model/component.h"
 #include "store/cache/node_cache.h"
-#include "store/cache/pause_cache.h"
+#include "store/cache/record_cache.h"
 
 namespace nodepool::listing {
 
@@ -20,9 +20,11 @@ std::vector<Column> ProviderColumns();
 
 // A row for each provider and each launcher that serves it while the launcher is registered. `drivers` are
 // the configured providers; providers that only launchers know are also shown, and those whose only trace is
-// that they are paused.
+// that they are paused. One whose breaker is open is failing; the reason of one that can be used names all
+// its open breakers.
 Listing ListProviders(const std::map<ProviderName, std::string>& drivers,
                       const std::map<std::string, Component>& components, const store::NodeCache& nodes,
-                      const store::PauseCache& pauses);
+                      const store::RecordCache<ProviderPause>& pauses,
+                      const store::RecordCache<Breaker>& breakers);
 
 }  // namespace nodepool::listing

@@ -21,19 +21,24 @@ constexpr Duration kLongDeletion = std::chrono::minutes(10);
 struct Failing {
   std::set<std::string> launchers;
   const ProviderReport* first = nullptr;  // that failed
+  bool is_usable = false;                 // by another launcher
 };
+
+std::vector<Problem::Place> AllOf(const ProviderName& provider) { return {{.provider = provider}}; }
 
 void AddFailing(Problems& out, const StatusRecords& records) {
   std::map<ProviderName, Failing> failing;
-  for (const auto& [path, component] : records.components) {
+  for (const auto& [path, component] : records.caches.components.all()) {
     for (const auto& [provider, report] : component.providers) {
-      if (report.state != ProviderState::kFailing) continue;
       Failing& entry = failing[provider];
+      entry.is_usable |= report.state == ProviderState::kUp;
+      if (report.state != ProviderState::kFailing) continue;
       entry.launchers.insert(component.hostname);
       if (entry.first == nullptr || report.since < entry.first->since) entry.first = &report;
     }
   }
   for (const auto& [provider, entry] : failing) {
+    if (entry.first == nullptr) continue;
     out.push_back(
         {.kind = "provider-failing",
          .name = provider.value,
@@ -41,13 +46,14 @@ void AddFailing(Problems& out, const StatusRecords& records) {
          .subject = {"providers", provider.value},
          .text = fmt::format("The launcher on {} cannot use provider {}: {}",
                              fmt::join(entry.launchers, ", "), provider, InOneLine(entry.first->fault)),
-         .remedy = "Check its address and credentials (clouds.yaml): nodepool config-validate --online"});
+         .remedy = "Check its address and credentials (clouds.yaml): nodepool config-validate --online",
+         .stops = entry.is_usable ? std::vector<Problem::Place>() : AllOf(provider)});
   }
 }
 
 void AddNotices(Problems& out, const StatusRecords& records) {
   std::set<std::string> known;
-  for (const auto& [path, component] : records.components) {
+  for (const auto& [path, component] : records.caches.components.all()) {
     for (const auto& [provider, report] : component.providers) {
       for (const std::string& notice : report.notices) {
         Problem problem{.kind = "provider-notice",
@@ -63,7 +69,7 @@ void AddNotices(Problems& out, const StatusRecords& records) {
 
 std::set<ProviderName> Served(const StatusRecords& records) {
   std::set<ProviderName> served;
-  for (const auto& [path, component] : records.components) {
+  for (const auto& [path, component] : records.caches.components.all()) {
     if (component.kind == ComponentKind::kPool) served.insert(component.provider_name);
     for (const auto& [provider, report] : component.providers) served.insert(provider);
   }
@@ -74,11 +80,11 @@ std::set<ProviderName> Served(const StatusRecords& records) {
 std::set<std::string> HostsGone(const std::set<NodeId>& nodes, const StatusRecords& records) {
   std::set<std::string> hosts;
   for (const NodeId& id : nodes) {
-    std::string host(HostOf(std::string_view(records.nodes.Find(id)->record.launcher.value_or(""))));
+    std::string host(HostOf(std::string_view(records.caches.nodes.Find(id)->record.launcher.value_or(""))));
     if (!host.empty()) hosts.insert(std::move(host));
   }
   std::erase_if(hosts, [&](const std::string& host) {
-    return std::ranges::any_of(records.components, [&](const auto& entry) {
+    return std::ranges::any_of(records.caches.components.all(), [&](const auto& entry) {
       const std::string& name = entry.second.hostname;
       return entry.second.kind == ComponentKind::kLauncher && (host == name || host.starts_with(name + "."));
     });
@@ -90,11 +96,11 @@ void AddUnserved(Problems& out, const StatusRecords& records) {
   if (!Runs(records, ComponentKind::kLauncher)) return;
   std::set<ProviderName> providers;
   for (const auto& [provider, driver] : records.configured.drivers) providers.insert(provider);
-  for (const ProviderName& provider : records.nodes.ProvidersWithNodes()) providers.insert(provider);
+  for (const ProviderName& provider : records.caches.nodes.ProvidersWithNodes()) providers.insert(provider);
   std::set<ProviderName> served = Served(records);
   for (const ProviderName& provider : providers) {
     if (provider.empty() || served.contains(provider)) continue;
-    const std::set<NodeId>& nodes = records.nodes.OfProvider(provider);
+    const std::set<NodeId>& nodes = records.caches.nodes.OfProvider(provider);
     std::set<std::string> gone = HostsGone(nodes, records);
     std::string left = nodes.empty() ? "" : fmt::format(", which has {}", Counted(nodes.size(), "node"));
     if (gone.empty()) {
@@ -102,20 +108,22 @@ void AddUnserved(Problems& out, const StatusRecords& records) {
                      .name = provider.value,
                      .subject = {"providers", provider.value},
                      .text = fmt::format("No launcher serves provider {}{}", provider, left),
-                     .remedy = "Start the launcher that has it, or take it out of nodepool.yaml"});
+                     .remedy = "Start the launcher that has it, or take it out of nodepool.yaml",
+                     .stops = AllOf(provider)});
     } else {
       out.push_back({.kind = "launcher-gone",
                      .name = provider.value,
                      .subject = {"components"},
                      .text = fmt::format("The launcher on {} is gone: nobody serves provider {}{}",
                                          fmt::join(gone, ", "), provider, left),
-                     .remedy = "systemctl start nodepool-launcher there; its log says why it ended"});
+                     .remedy = "systemctl start nodepool-launcher there; its log says why it ended",
+                     .stops = AllOf(provider)});
     }
   }
 }
 
 void AddPaused(Problems& out, const StatusRecords& records) {
-  for (const auto& [provider, pause] : records.pauses.all()) {
+  for (const auto& [provider, pause] : records.caches.pauses.all()) {
     out.push_back({.kind = "provider-paused",
                    .name = provider.value,
                    .severity = Severity::kWait,
@@ -123,7 +131,45 @@ void AddPaused(Problems& out, const StatusRecords& records) {
                    .subject = {"providers", provider.value},
                    .text = fmt::format("Provider {} is {} by {}", provider,
                                        pause.is_drained ? "drained" : "paused", WhoAndWhy(pause)),
-                   .remedy = fmt::format("nodepool provider-unpause {} ends it", provider)});
+                   .remedy = fmt::format("nodepool provider-unpause {} ends it", provider),
+                   .stops = AllOf(provider)});
+  }
+}
+
+// What helps, by what most launches failed for.
+std::string RemedyFor(const Breaker& breaker) {
+  switch (ParseFailureKind(breaker.kind.value_or("")).value_or(FailureKind::kOther)) {
+    case FailureKind::kAuthentication:
+      return "Check the provider's credentials and what they permit";
+    case FailureKind::kQuota:
+      return "Raise the quota in the cloud, or give nodes back";
+    case FailureKind::kCapacity:
+      return "Add another size or zone, or wait until the cloud has machines again";
+    case FailureKind::kBoot:
+      return "Boot a machine of it by hand; the launcher's log has the cloud's errors";
+    case FailureKind::kKeyScan:
+      return "Check network, security groups, boot-timeout, and that its image starts an SSH server";
+    case FailureKind::kImage:
+      return "Check its image: nodepool image-status";
+    case FailureKind::kOther:
+      break;
+  }
+  return "The launcher's log says what the cloud answers";
+}
+
+void AddBreakers(Problems& out, const StatusRecords& records) {
+  for (const auto& [key, breaker] : records.caches.breakers.all()) {
+    std::string name = key.provider.value;
+    for (const std::string& part : {key.pool.value, key.label.value}) {
+      if (!part.empty()) name += "/" + part;
+    }
+    out.push_back({.kind = "breaker-open",
+                   .name = std::move(name),
+                   .since = breaker.opened,
+                   .subject = {"providers", key.provider.value},
+                   .text = fmt::format("The breaker of {} is open: {}", ToString(key), EvidenceOf(breaker)),
+                   .remedy = RemedyFor(breaker) + "; it is tested by itself, and closes when a launch works",
+                   .stops = {{key.provider, key.pool, key.label}}});
   }
 }
 
@@ -143,7 +189,7 @@ std::string FullestOf(const Resources& limit, const Resources& used) {
 }
 
 const ProviderReport* ReportOf(const StatusRecords& records, const ProviderName& provider) {
-  for (const auto& [path, component] : records.components) {
+  for (const auto& [path, component] : records.caches.components.all()) {
     auto report = component.providers.find(provider);
     if (report != component.providers.end()) return &report->second;
   }
@@ -153,7 +199,7 @@ const ProviderReport* ReportOf(const StatusRecords& records, const ProviderName&
 // A pool announces that a request that it has accepted waits for capacity.
 void AddFullPools(Problems& out, const StatusRecords& records) {
   std::set<PoolKey> full;
-  for (const auto& [path, component] : records.components) {
+  for (const auto& [path, component] : records.caches.components.all()) {
     if (component.is_paused) full.insert({component.provider_name, component.name.value_or(PoolName())});
   }
   for (const PoolKey& pool : full) {
@@ -162,12 +208,12 @@ void AddFullPools(Problems& out, const StatusRecords& records) {
     auto configured = records.configured.pools.find(pool);
     std::vector<std::string> uses;
     if (configured != records.configured.pools.end()) {
-      if (std::string use = FullestOf(configured->second, records.nodes.UsedBy(pool)); !use.empty())
+      if (std::string use = FullestOf(configured->second, records.caches.nodes.UsedBy(pool)); !use.empty())
         uses.push_back(use + " of the pool");
     }
     Resources used;
-    for (const PoolKey& other : records.nodes.PoolsWithNodes(pool.provider))
-      Add(used, records.nodes.UsedBy(other));
+    for (const auto& [other, use] : records.caches.nodes.PoolsWithNodes(pool.provider))
+      Add(used, use.used.total());
     if (report != nullptr) {
       if (std::string use = FullestOf(report->limit, used); !use.empty())
         uses.push_back(use + " of the provider");
@@ -179,23 +225,32 @@ void AddFullPools(Problems& out, const StatusRecords& records) {
          .subject = {"providers", pool.provider.value},
          .text = fmt::format("Provider {} has no capacity for requests of pool {}{}{}", pool.provider,
                              pool.pool, uses.empty() ? "" : ": in use are ", Join(uses, ", ")),
-         .remedy = "Raise the quota or the pool's limits, or give nodes back"});
+         .remedy = "Raise the quota or the pool's limits, or give nodes back",
+         .stops = {{.provider = pool.provider, .pool = pool.pool}}});
   }
 }
 
 void AddSlowDeletions(Problems& out, const StatusRecords& records) {
-  std::map<ProviderName, std::size_t> slow;
-  for (const NodeId& id : records.nodes.InState(NodeState::kDeleting)) {
-    const Node& node = records.nodes.Find(id)->record;
-    if (records.now - node.state_time > kLongDeletion) ++slow[node.provider];
+  struct Slow {
+    std::size_t count = 0;
+    WallTime since = WallTime::max();
+  };
+  std::map<ProviderName, Slow> all;
+  for (const NodeId& id : records.caches.nodes.InState(NodeState::kDeleting)) {
+    const Node& node = records.caches.nodes.Find(id)->record;
+    if (records.now - node.state_time <= kLongDeletion) continue;
+    Slow& slow = all[node.provider];
+    ++slow.count;
+    slow.since = std::min(slow.since, node.state_time);
   }
-  for (const auto& [provider, count] : slow) {
+  for (const auto& [provider, slow] : all) {
     out.push_back({.kind = "slow-deletion",
                    .name = provider.value,
                    .severity = Severity::kWait,
+                   .since = slow.since,
                    .subject = {"providers", provider.value},
                    .text = fmt::format("Provider {} has been deleting {} for more than 10 minutes", provider,
-                                       Counted(count, "node")),
+                                       Counted(slow.count, "node")),
                    .remedy = "nodepool list shows them; the launcher's log says what the cloud answers"});
   }
 }
@@ -203,7 +258,8 @@ void AddSlowDeletions(Problems& out, const StatusRecords& records) {
 }  // namespace
 
 void FindProviderProblems(Problems& out, const StatusRecords& records) {
-  for (auto* add : {&AddFailing, &AddNotices, &AddUnserved, &AddFullPools, &AddPaused, &AddSlowDeletions})
+  for (auto* add :
+       {&AddFailing, &AddNotices, &AddUnserved, &AddBreakers, &AddFullPools, &AddPaused, &AddSlowDeletions})
     add(out, records);
 }
 

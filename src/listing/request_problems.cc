@@ -31,7 +31,7 @@ void AddTenants(Problems& out, const StatusRecords& records, const Waiting& wait
   for (const auto& [tenant, requests] : by_tenant) {
     auto limits = records.configured.tenant_limits.find(tenant);
     if (limits == records.configured.tenant_limits.end()) continue;
-    const Resources& used = records.nodes.UsedByTenant(tenant);
+    const Resources& used = records.caches.nodes.UsedByTenant(tenant);
     std::string reached = ReachedBy(*requests.front(), limits->second, used);
     if (reached.empty()) continue;
     out.push_back(
@@ -42,7 +42,8 @@ void AddTenants(Problems& out, const StatusRecords& records, const Waiting& wait
          .subject = {"requests"},
          .text = fmt::format("Tenant {} has {}: {} of it {}", tenant, reached,
                              Counted(requests.size(), "request"), requests.size() == 1 ? "waits" : "wait"),
-         .remedy = "Raise its limit in tenant-resource-limits, or wait for its jobs to end"});
+         .remedy = "Raise its limit in tenant-resource-limits, or wait for its jobs to end",
+         .delayed_requests = requests.size()});
   }
 }
 
@@ -65,14 +66,15 @@ void AddLongWaits(Problems& out, const StatusRecords& records, const Waiting& wa
              "{} for more than 5 minutes, {} for longest{}",
              requests.size() == 1 ? "1 request waits" : fmt::format("{} requests wait", requests.size()),
              oldest.id, why.empty() ? "" : ": " + why),
-         .remedy = "nodepool request-list --detail shows what each pool says"});
+         .remedy = "nodepool request-list --detail shows what each pool says",
+         .delayed_requests = requests.size()});
   }
 }
 
 }  // namespace
 
 void FindRequestProblems(Problems& out, const StatusRecords& records) {
-  Waiting waiting = WaitingRequests(records.requests);
+  Waiting waiting = WaitingRequests(records.caches.requests);
   AddTenants(out, records, waiting);
   AddLongWaits(out, records, waiting);
 }

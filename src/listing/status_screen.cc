@@ -12,6 +12,7 @@
 #include "listing/image_health.h"
 #include "listing/pool_listing.h"
 #include "listing/provider_listing.h"
+#include "listing/runner_listing.h"
 #include "listing/text_columns.h"
 #include "listing/wrap.h"
 
@@ -19,10 +20,11 @@ namespace nodepool::listing {
 namespace {
 
 // The parts after the first that are shown as tables; the first one already has the problems of images.
-constexpr std::size_t kTables = 4;
+constexpr std::size_t kTables = 5;
 constexpr std::size_t kMostReasons = 10;
 
-constexpr std::size_t kText = 6, kRemedy = 7;  // columns of the first part
+// Columns of the first part.
+constexpr std::size_t kSince = 3, kText = 6, kRemedy = 7, kDelayed = 8, kCommand = 9;
 
 Cell CopyOrNull(std::string_view text) { return text.empty() ? Cell() : Cell(std::string(text)); }
 
@@ -34,13 +36,16 @@ Listing ListProblems(const StatusRecords& records) {
                    {.key = "topic", .title = {}},
                    {.key = "key", .title = {}},
                    {.key = "text", .title = {}},
-                   {.key = "remedy", .title = {}}},
+                   {.key = "remedy", .title = {}},
+                   {.key = "delayed_requests", .title = {}},
+                   {.key = "command", .title = {}}},
                   {}};
   for (const Problem& problem : FindProblems(records)) {
     listing.rows.push_back(
         {CopyOrNull(problem.id()), CopyOrNull(problem.kind), CopyOrNull(ToString(problem.severity)),
          problem.since ? Cell(ToSeconds(*problem.since)) : Cell(), CopyOrNull(problem.subject.topic),
-         CopyOrNull(problem.subject.key), CopyOrNull(problem.text), CopyOrNull(problem.remedy)});
+         CopyOrNull(problem.subject.key), CopyOrNull(problem.text), CopyOrNull(problem.remedy),
+         Cell(problem.delayed_requests), CopyOrNull(problem.command)});
   }
   return listing;
 }
@@ -53,12 +58,26 @@ std::string Lines(std::string_view begin, const Cell& cell, std::optional<std::s
   return text.replace(0, begin.size(), begin);
 }
 
-// The text of the first part: each problem, and its remedy below it.
-std::string ProblemsText(const Listing& part, std::optional<std::size_t> width) {
+// "For 00:02:10:05; delays 2 requests; more: nodepool info c1".
+Cell MoreOf(const std::vector<Cell>& row, WallTime now) {
+  std::vector<std::string> parts;
+  if (!row[kSince].is_null())
+    parts.push_back("for " + FormatAge(now - FromSeconds(row[kSince].value().as_double())));
+  if (std::size_t delayed = row[kDelayed].value().to_number<std::size_t>(); delayed > 0)
+    parts.push_back("delays " + Counted(delayed, "request"));
+  parts.push_back(fmt::format("more: {}", row[kCommand].text().value_or("")));
+  parts.front().front() = static_cast<char>(std::toupper(static_cast<unsigned char>(parts.front().front())));
+  return Cell(Join(parts, "; "));
+}
+
+// The text of the first part: each problem, below it its remedy, since when it lasts, and how to see more.
+std::string ProblemsText(const Listing& part, WallTime now, std::optional<std::size_t> width) {
   if (part.rows.empty()) return "All is well.";
   std::string text = "Check first:";
-  for (const std::vector<Cell>& row : part.rows)
-    text += '\n' + Lines("- ", row[kText], width) + '\n' + Lines("  ", row[kRemedy], width);
+  for (const std::vector<Cell>& row : part.rows) {
+    text += '\n' + Lines("- ", row[kText], width) + '\n' + Lines("  ", row[kRemedy], width) + '\n' +
+            Lines("  ", MoreOf(row, now), width);
+  }
   return text;
 }
 
@@ -72,20 +91,22 @@ std::string PartText(const Listing& part, WallTime now, Colors colors, std::opti
 std::vector<Listing> StatusParts(const StatusRecords& records, WaitingRows waiting, const PageOf& page_of) {
   std::vector<Listing> parts;
   parts.push_back(ListProblems(records));
-  parts.push_back(ListDaemons(records.components, page_of));
-  parts.push_back(
-      ListProviders(records.configured.drivers, records.components, records.nodes, records.pauses));
-  parts.push_back(ListPools(records.configured, records.components, records.nodes));
+  parts.push_back(ListDaemons(records.caches.components.all(), page_of));
+  parts.push_back(ListProviders(records.configured.drivers, records.caches.components.all(),
+                                records.caches.nodes, records.caches.pauses, records.caches.breakers));
+  parts.push_back(ListPools(records.configured, records.caches.components.all(), records.caches.nodes,
+                            records.caches.breakers));
   parts.push_back(waiting == WaitingRows::kEach
-                      ? ListWaiting(records.requests, records.why)
-                      : ListWaitingByReason(records.requests, records.why, kMostReasons));
-  parts.push_back(ListImageTroubles(records.images, records.configured, records.now));
+                      ? ListWaiting(records.caches.requests, records.why)
+                      : ListWaitingByReason(records.caches.requests, records.why, kMostReasons));
+  parts.push_back(ListRunnerSets(RunnerSets(records.caches.runners)));
+  parts.push_back(ListImageTroubles(records.caches.images, records.configured, records.now));
   return parts;
 }
 
 std::string ToStatusScreen(const std::vector<Listing>& parts, WallTime now, Colors colors,
                            std::optional<std::size_t> width) {
-  std::vector<std::string> texts = {ProblemsText(parts.front(), width)};
+  std::vector<std::string> texts = {ProblemsText(parts.front(), now, width)};
   for (const Listing& part : std::span(parts).subspan(1, kTables)) {
     if (!part.rows.empty()) texts.push_back(PartText(part, now, colors, width));
   }

@@ -5,6 +5,7 @@
 #include "drivers/aws/aws_driver.h"
 #include "drivers/example/example_driver.h"
 #include "drivers/fake/fake_driver.h"
+#include "drivers/gce/gce_driver.h"
 #include "drivers/kubernetes/kubernetes_driver.h"
 #include "drivers/metastatic/metastatic_driver.h"
 #include "drivers/openstack/openstack_driver.h"
@@ -17,6 +18,7 @@ void AddBuiltinDrivers(driver::Registry& registry) {
   registry.Add(std::make_unique<drivers::AwsDriver>());
   registry.Add(std::make_unique<drivers::ExampleDriver>());
   registry.Add(std::make_unique<drivers::FakeDriver>());
+  registry.Add(std::make_unique<drivers::GceDriver>());
   for (auto kind : {drivers::kubernetes::Kind::kKubernetes, drivers::kubernetes::Kind::kOpenshift,
                     drivers::kubernetes::Kind::kOpenshiftPods}) {
     registry.Add(std::make_unique<drivers::KubernetesDriver>(kind));

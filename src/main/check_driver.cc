@@ -9,17 +9,14 @@
 
 #include "async/blocking_pool.h"
 #include "base/random.h"
-#include "daemon/connection.h"
 #include "daemon/outside_drivers.h"
 #include "driver/cloud/cloud_driver.h"
 #include "driver/loading/load_config.h"
-#include "driver/records_environment.h"
 #include "driver/testing/contract.h"
 #include "driver/testing/stalling_proxy.h"
 #include "main/builtin_drivers.h"
 #include "main/contract_printer.h"
 #include "main/run_until_signal.h"
-#include "zk/wire/wire_client.h"
 
 namespace nodepool {
 namespace {
@@ -63,10 +60,9 @@ void UseProxy(const contract::StallingProxy& proxy) {
   for (const char* name : {"no_proxy", "NO_PROXY"}) ::unsetenv(name);
 }
 
-Task<> Close(driver::cloud::Adapter& adapter, zk::Client& client, contract::StallingProxy& proxy) {
+Task<> Close(driver::cloud::Adapter& adapter, contract::StallingProxy& proxy) {
   co_await proxy.Stop();
   co_await adapter.Stop();
-  co_await client.Close();
 }
 
 }  // namespace
@@ -94,14 +90,10 @@ int CheckDriver(const DriverCheck& check) {
   bool has_proxy = HasProxy();
   contract::StallingProxy proxy(loop);
   if (!has_proxy) UseProxy(proxy);
-  zk::WireClient client(loop, random,
-                        daemon::ConnectionOptions(daemon::EffectiveZooKeeper((*loaded)->common.zookeeper)));
-  store::Store store(loop, client, random);
-  store::NodeCache nodes(loop, client);
-  store::ImageCache images(loop, client);
-  driver::RecordsEnvironment records{store, nodes, images};
-  driver::ProviderEnvironment environment{loop, random, blocking_pool, records, [] {}};
+  driver::cloud::Framework framework;
+  driver::cloud::AdapterEnvironment environment{{loop, random, blocking_pool}, framework};
   std::unique_ptr<driver::cloud::Adapter> adapter = driver->CreateAdapter(environment, config->second);
+  adapter->Start();
   std::shared_ptr<const driver::PoolConfig> pool;
   auto label = FindLabel(*config->second, check.label, pool);
   contract::Subject subject{loop, *adapter, config->first, pool, label};
@@ -118,7 +110,7 @@ int CheckDriver(const DriverCheck& check) {
   // Calls of the driver that block may go on for any time; they are not waited for.
   if (is_interrupted) std::_Exit(kInterrupted);
   bool has_passed = printer.Summarize();
-  RunToEnd(loop, Close(*adapter, client, proxy));
+  RunToEnd(loop, Close(*adapter, proxy));
   return has_passed ? 0 : 1;
 }
 

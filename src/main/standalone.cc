@@ -3,6 +3,7 @@
 #include "main/builder_part.h"
 #include "main/builtin_drivers.h"
 #include "main/launcher_part.h"
+#include "main/runners_part.h"
 
 namespace nodepool {
 namespace {
@@ -18,6 +19,8 @@ daemon::Parts MakeParts(const daemon::StandaloneOptions& options, daemon::Runtim
   if (!images_dir) runtime.logger.Info("There is no images-dir, so no images are built");
   if (images_dir && !options.is_without_builder)
     parts.push_back(std::make_unique<BuilderPart>(runtime, client, options, *images_dir));
+  if (!runtime.config->common.runners.empty())
+    parts.push_back(std::make_unique<RunnersPart>(runtime, client));
   if (!options.is_without_webapp) parts.push_back(std::make_unique<WebPart>(runtime, shown));
   return parts;
 }

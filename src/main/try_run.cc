@@ -12,11 +12,11 @@
 
 #include "async/task_group.h"
 #include "base/log/log_setup.h"
-#include "cli/check_online.h"
-#include "cli/command_providers.h"
+#include "cli/commands/config_validate.h"
 #include "daemon/run_daemon.h"
 #include "daemon/runtime.h"
 #include "daemon/web_address.h"
+#include "driver/loading/guarded_provider.h"
 #include "main/standalone.h"
 
 namespace nodepool {
@@ -83,11 +83,10 @@ log::Setup UsualLogging() {
 class Findings : public daemon::Part {
  public:
   Findings(daemon::Runtime& runtime, zk::Client& client, std::string page)
-      : loop_(runtime.loop),
+      : runtime_(runtime),
         page_(std::move(page)),
         config_(runtime.config),
         store_(runtime.loop, client, runtime.random),
-        providers_(store_, runtime.loop, runtime.random, client, runtime.blocking_pool, runtime.drivers),
         tasks_(runtime.loop, runtime.logger) {}
 
   void Prepare() override {
@@ -111,16 +110,16 @@ class Findings : public daemon::Part {
   void Ask() { tasks_.Spawn("ask the clouds", AskClouds(config_)); }
   Task<> AskClouds(std::shared_ptr<const driver::LoadedConfig> config) {
     auto make = [this, config](const ProviderName& name) {
-      return providers_.Make(config->providers.at(name));
+      driver::ToolsEnvironment environment{{runtime_.loop, runtime_.random, runtime_.blocking_pool}, store_};
+      return driver::CreateOperatorTools(runtime_.drivers, environment, config->providers.at(name));
     };
-    co_await cli::CheckProviders(loop_, config, make);
+    co_await cli::CheckProviders(runtime_.loop, config, make);
   }
 
-  Loop& loop_;
+  daemon::Runtime& runtime_;
   const std::string page_;
   std::shared_ptr<const driver::LoadedConfig> config_;
   store::Store store_;
-  cli::CommandProviders providers_;
   TaskGroup tasks_;
 };
 

@@ -48,7 +48,15 @@ struct RequestIdParts {
 };
 std::optional<RequestIdParts> ParseRequestId(const RequestId& id);
 
-// Requests of these requestors belong to Nodepool itself.
+// Requests of requestors that begin so belong to Nodepool itself; no client may claim to be one.
+inline constexpr std::string_view kOwnRequestors = "NodePool:";
 inline constexpr std::string_view kMinReadyRequestor = "NodePool:min-ready";
+inline constexpr std::string_view kMinReadyPrecedence = "900";  // after all that others request
+
+// Whether it asks for a launch that finds out whether those of a provider work again (breaker.md 3): only the
+// provider's pools whose breaker is to be probed serve it, and its node is free then.
+inline bool IsProbe(const NodeRequest& request) {
+  return request.requestor == kMinReadyRequestor && !request.provider.empty();
+}
 
 }  // namespace nodepool

@@ -11,6 +11,7 @@
 
 namespace nodepool::process {
 
+// Values by name.
 using Environment = std::map<std::string, std::string>;
 
 // A program to run, and its limits.
@@ -32,6 +33,7 @@ struct Command {
   bool has_own_mounts = false;
 };
 
+// Bytes of output that are returned of a program without a log file.
 inline constexpr std::size_t kMaxRetainedOutput = 64 * 1024;
 
 // How a program ended.

@@ -34,8 +34,8 @@ constexpr int kCannotBeRun = 127;  // as shells do
   if (command.output) {
     ::dup2(*command.output, STDOUT_FILENO);
     ::dup2(*command.output, STDERR_FILENO);
-    int nothing = ::open("/dev/null", O_RDONLY);
-    ::dup2(nothing, STDIN_FILENO);
+    int input = command.input ? *command.input : ::open("/dev/null", O_RDONLY);
+    ::dup2(input, STDIN_FILENO);
   }
   ::execvpe(argv[0], argv, environment);
   constexpr char kText[] = ": cannot be run\n";

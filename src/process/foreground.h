@@ -21,8 +21,9 @@ struct ForegroundCommand {
   // SIGINT, SIGQUIT, SIGTERM and SIGHUP are ignored by it from its start, as under nohup; it may decide
   // otherwise. For programs that we end ourselves when a signal arrives.
   bool ignores_interruption = false;
-  // The descriptor for its standard output and error; its standard input is empty then.
+  // The descriptor for its standard output and error; its standard input is empty then, or `input`.
   std::optional<int> output = std::nullopt;
+  std::optional<int> input = std::nullopt;
 };
 
 class ForegroundProcess {

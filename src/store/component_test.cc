@@ -2,6 +2,7 @@
 
 #include "async/task_group.h"
 #include "store/cache/component_registry.h"
+#include "store/components.h"
 #include "store/store_for_test.h"
 
 namespace nodepool::store {
@@ -21,7 +22,8 @@ Component Pool() {
 class ComponentTest : public ::testing::Test {
  protected:
   ComponentTest() : registry(w.time.loop(), w.faulty), entry(w.time.loop(), w.faulty, Pool()) {
-    w.Run(registry.Start());
+    w.Run(EnsureComponentDirectories(w.time.loop(), w.faulty));
+    registry.Start();
     w.Run(registry.WaitSynced());
   }
   ~ComponentTest() override {

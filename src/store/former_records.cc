@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "store/paths.h"
-#include "zk/recipes/sequence.h"
+#include "zk/types.h"
 
 namespace nodepool::store {
 namespace {

@@ -2,7 +2,9 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "store/records.h"
 #include "store/tree.h"
@@ -59,5 +61,35 @@ template <class Locked, class Use>
 auto Holding(Task<std::optional<Locked>> acquire, Use use) {
   return Holding(std::move(acquire), std::move(use), [](Locked& locked) { return locked.Unlock(); });
 }
+
+// A node whose lock this process holds.
+class LockedNode : public LockedRecord<StoredNode> {
+ public:
+  using LockedRecord::LockedRecord;
+
+  // Removes the record with its lock directory: first state `deleted`, then all znodes, in one
+  // transaction. Contenders that wait are removed as well (coordination.md 11.9). A missing node
+  // counts as removed.
+  Task<> Remove();
+
+ private:
+  friend class LockedRequest;
+  Task<bool> TryRemove(std::vector<std::string>& below);
+};
+
+// A request whose lock this process holds.
+class LockedRequest : public LockedRecord<StoredRequest> {
+ public:
+  using LockedRecord::LockedRecord;
+
+  // Applies `change`, writes and unlocks in one transaction; when the request is gone, only the
+  // lock is released and false returned.
+  Task<bool> UpdateAndUnlock(std::function<Change(NodeRequest&)> change);
+
+  // Completes a successful request in one transaction: unlocks every node of `nodes`, writes the
+  // request, unlocks the request, in this order (coordination.md 11.3). When the request is gone,
+  // nothing is done and false returned.
+  Task<bool> Fulfil(std::vector<LockedNode*> nodes, std::function<Change(NodeRequest&)> change);
+};
 
 }  // namespace nodepool::store

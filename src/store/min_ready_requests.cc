@@ -5,12 +5,6 @@
 #include "store/paths.h"
 
 namespace nodepool::store {
-namespace {
-
-constexpr std::string_view kPrecedence = "900";
-
-}  // namespace
-
 Task<std::int32_t> MinReadyRequests::Version() {
   std::string path(paths::kMinReady);
   zk::Result<zk::NodeData> known = co_await tree_.Get(path);
@@ -23,7 +17,7 @@ Task<std::int32_t> MinReadyRequests::Version() {
 
 Task<std::optional<std::vector<RequestId>>> MinReadyRequests::Create(std::vector<NodeRequest> requests,
                                                                      std::int32_t seen_version) {
-  std::string path = fmt::format("{}/{}-", paths::kRequests, kPrecedence);
+  std::string path = fmt::format("{}/{}-", paths::kRequests, kMinReadyPrecedence);
   std::vector<zk::Op> ops;
   ops.emplace_back(zk::SetOp{std::string(paths::kMinReady), "", seen_version});
   for (const NodeRequest& request : requests)

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "store/locked_node.h"
+#include "store/locked_record.h"
 
 namespace nodepool::store {
 

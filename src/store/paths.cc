@@ -22,8 +22,28 @@ bool IsSequenceNumber(std::string_view name) {
   return name.size() == 10 && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// As it is written: digits without a zero in front.
+std::optional<std::int64_t> JobNumber(const std::string& name) {
+  std::int64_t number = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  bool is_number = error == std::errc() && end == name.data() + name.size() && number > 0;
+  return is_number && std::to_string(number) == name ? std::optional(number) : std::nullopt;
+}
+
 bool IsPlain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+}
+
+std::string WithEscapes(std::string_view text) {
+  std::string escaped;
+  for (char c : text) {
+    if (IsPlain(c)) {
+      escaped += c;
+    } else {
+      escaped += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return escaped;
 }
 
 // %XX becomes the byte; what is malformed stays.
@@ -74,15 +94,26 @@ std::string JobRule(const JobId& id) { return fmt::format("{}/{}", kJobs, id); }
 std::string HoldNote(const NodeId& node) { return fmt::format("{}/{}", kHoldNotes, node); }
 std::string Lease(const LeaseId& id) { return fmt::format("{}/{}", kLeases, id); }
 
+std::string RunnerRun(const RunId& id) { return fmt::format("{}/{}", kRunnerRuns, id); }
+std::string RunnerSet(const RunnerSetKey& key) {
+  return fmt::format("{}/sets/{}/{}", kRunners, key.service, key.set);
+}
+std::string HookedJobs(const std::string& service) { return fmt::format("{}/jobs/{}", kRunners, service); }
+std::string HookedJob(const HookedJobKey& key) {
+  return fmt::format("{}/{}", HookedJobs(key.service), key.job);
+}
+std::string RunnerElection(const RunnerSetKey& key) {
+  return fmt::format("{}/runners/{}/{}", kElections, key.service, key.set);
+}
+
 std::string ProviderPause(const ProviderName& provider) {
-  std::string path = fmt::format("{}/", kProviderPauses);
-  for (char c : provider.value) {
-    if (IsPlain(c)) {
-      path += c;
-    } else {
-      path += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
+  return fmt::format("{}/{}", kProviderPauses, WithEscapes(provider.value));
+}
+
+std::string Breaker(const BreakerKey& key) {
+  std::string path = fmt::format("{}/{}", kBreakers, WithEscapes(key.provider.value));
+  if (!key.pool.empty()) path += ":" + WithEscapes(key.pool.value);
+  if (!key.label.empty()) path += ":" + WithEscapes(key.label.value);
   return path;
 }
 
@@ -182,6 +213,17 @@ BelowJobs ParseBelowJobs(std::string_view path) {
   return result;
 }
 
+BelowRunners ParseBelowRunners(std::string_view path) {
+  std::vector<std::string> parts = PartsBelow(kRunners, path);
+  BelowRunners result;
+  if (parts.size() == 2 && parts[0] == "runs" && IsRunId(parts[1])) result.run = RunId(parts[1]);
+  if (parts.size() == 3 && parts[0] == "sets") result.set = RunnerSetKey{parts[1], parts[2]};
+  if (parts.size() == 3 && parts[0] == "jobs") {
+    if (std::optional<std::int64_t> job = JobNumber(parts[2])) result.job = HookedJobKey{parts[1], *job};
+  }
+  return result;
+}
+
 std::optional<LeaseId> ParseLease(std::string_view path) {
   std::vector<std::string> parts = PartsBelow(kLeases, path);
   if (parts.size() != 1 || !IsLeaseId(parts[0])) return std::nullopt;
@@ -194,6 +236,17 @@ std::optional<ProviderName> ParseProviderPause(std::string_view path) {
   ProviderName provider(WithoutEscapes(parts[0]));
   if (ProviderPause(provider) != path) return std::nullopt;
   return provider;
+}
+
+std::optional<BreakerKey> ParseBreaker(std::string_view path) {
+  std::vector<std::string> parts = PartsBelow(kBreakers, path);
+  if (parts.size() != 1) return std::nullopt;
+  std::vector<std::string> names = Split(parts[0], ':');
+  names.resize(3);
+  BreakerKey key{ProviderName(WithoutEscapes(names[0])), PoolName(WithoutEscapes(names[1])),
+                 LabelName(WithoutEscapes(names[2]))};
+  if (Breaker(key) != path) return std::nullopt;
+  return key;
 }
 
 bool IsUploadId(std::string_view name) { return IsSequenceNumber(name); }

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/breaker.h"
 #include "model/component.h"
 #include "store/records.h"
 
@@ -22,6 +23,9 @@ inline constexpr std::string_view kJobs = "/nodepool/jobs";
 inline constexpr std::string_view kHoldNotes = "/nodepool/jobs/holds";
 inline constexpr std::string_view kLeases = "/nodepool/leases";
 inline constexpr std::string_view kProviderPauses = "/nodepool/paused-providers";
+inline constexpr std::string_view kBreakers = "/nodepool/breakers";
+inline constexpr std::string_view kRunners = "/nodepool/runners";
+inline constexpr std::string_view kRunnerRuns = "/nodepool/runners/runs";
 
 std::string Node(const NodeId& id);
 std::string NodeLock(const NodeId& id);
@@ -44,8 +48,15 @@ std::string Components(ComponentKind kind);
 std::string JobRule(const JobId& id);
 std::string HoldNote(const NodeId& node);
 std::string Lease(const LeaseId& id);
+std::string RunnerRun(const RunId& id);
+std::string RunnerSet(const RunnerSetKey& key);
+std::string RunnerElection(const RunnerSetKey& key);
+std::string HookedJobs(const std::string& service);
+std::string HookedJob(const HookedJobKey& key);
 // Bytes that are no ASCII letters, digits, "-" or "_" become %XX.
 std::string ProviderPause(const ProviderName& provider);
+// "<provider>", "<provider>:<pool>" or "<provider>:<pool>:<label>", each with bytes written as above.
+std::string Breaker(const BreakerKey& key);
 // A "/" in the name becomes "%2F", a "%" becomes "%25".
 std::string NamedLock(std::string_view name);
 
@@ -98,12 +109,24 @@ struct BelowJobs {
 };
 BelowJobs ParseBelowJobs(std::string_view path);
 
+// What a path below kRunners means; one of them is set, or none.
+struct BelowRunners {
+  std::optional<RunId> run;
+  std::optional<RunnerSetKey> set;
+  std::optional<HookedJobKey> job;
+};
+BelowRunners ParseBelowRunners(std::string_view path);
+
 // The id of a lease's record; nullopt for anything else below kLeases.
 std::optional<LeaseId> ParseLease(std::string_view path);
 
 // The provider whose switch it is; nullopt for anything else below kProviderPauses, and for names that
 // ProviderPause() does not make.
 std::optional<ProviderName> ParseProviderPause(std::string_view path);
+
+// What the breaker is of; nullopt for anything else below kBreakers, and for names that Breaker() does not
+// make.
+std::optional<BreakerKey> ParseBreaker(std::string_view path);
 
 // Whether a child of an uploads directory is an upload: ten digits.
 bool IsUploadId(std::string_view name);

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "store/cache/pause_cache.h"
+#include "store/cache/record_cache.h"
 #include "store/store_for_test.h"
 
 namespace nodepool::store {
@@ -32,7 +32,7 @@ class ProviderPausesTest : public ::testing::Test {
   }
 
   World world_;
-  PauseCache cache_{world_.time.loop(), world_.faulty};
+  RecordCache<ProviderPause> cache_{world_.time.loop(), world_.faulty};
   std::vector<std::string> seen_;
   Subscription changes_;
   log::Capture log_;

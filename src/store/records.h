@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "model/breaker.h"
 #include "model/component.h"
 #include "model/image.h"
 #include "model/job.h"
@@ -15,6 +16,8 @@
 #include "model/node.h"
 #include "model/node_request.h"
 #include "model/provider_pause.h"
+#include "model/runner.h"
+#include "model/workflow_job.h"
 
 namespace nodepool::store {
 
@@ -97,13 +100,39 @@ struct StoredLease {
   Revision revision;
 };
 
+// A set of runners is found by its service and its own name, as configured.
+struct RunnerSetKey {
+  std::string service;
+  std::string set;
+  std::string str() const { return service + "/" + set; }
+  auto operator<=>(const RunnerSetKey&) const = default;
+};
+
+// A job that webhooks of a service have named; the service's number of it.
+struct HookedJobKey {
+  std::string service;
+  std::int64_t job = 0;
+  std::string str() const { return service + "/" + std::to_string(job); }
+  auto operator<=>(const HookedJobKey&) const = default;
+};
+
 }  // namespace nodepool::store
 
 template <class Key>
-  requires std::same_as<Key, nodepool::store::BuildKey> || std::same_as<Key, nodepool::store::UploadKey>
+  requires std::same_as<Key, nodepool::store::BuildKey> || std::same_as<Key, nodepool::store::UploadKey> ||
+           std::same_as<Key, nodepool::store::RunnerSetKey> ||
+           std::same_as<Key, nodepool::store::HookedJobKey>
 struct fmt::formatter<Key> : fmt::formatter<std::string> {
   template <class Context>
   auto format(const Key& key, Context& context) const {
     return fmt::formatter<std::string>::format(key.str(), context);
+  }
+};
+
+template <>
+struct fmt::formatter<nodepool::BreakerKey> : fmt::formatter<std::string> {
+  template <class Context>
+  auto format(const nodepool::BreakerKey& key, Context& context) const {
+    return fmt::formatter<std::string>::format(ToString(key), context);
   }
 };

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "store/locked_request.h"
+#include "store/locked_record.h"
 
 namespace nodepool::store {
 

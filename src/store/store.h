@@ -1,5 +1,6 @@
 #pragma once
 
+#include "store/breakers.h"
 #include "store/components.h"
 #include "store/images.h"
 #include "store/jobs.h"
@@ -7,6 +8,7 @@
 #include "store/nodes.h"
 #include "store/provider_pauses.h"
 #include "store/requests.h"
+#include "store/runners.h"
 #include "store/tree.h"
 
 namespace nodepool::store {
@@ -24,7 +26,9 @@ struct Store {
   Jobs jobs{tree};
   Leases leases{tree};
   ProviderPauses provider_pauses{tree};
+  Breakers breakers{tree};
   Components components{tree};
+  Runners runners{tree};
 };
 
 }  // namespace nodepool::store

@@ -43,8 +43,7 @@ Task<Response> Handle(Loop& loop, launcher::Launcher& launcher, Access& access, 
   if (refusal) co_return std::move(*refusal);
   if (!request.Header("content-type").starts_with("application/json"))
     co_return ErrorResponse(request, 415, "Events of jobs are sent as application/json.");
-  if (!launcher.records().is_complete())
-    co_return ErrorResponse(request, 503, launcher::Records::kNotComplete);
+  if (!launcher.records().synced()) co_return ErrorResponse(request, 503, store::Caches::kNotComplete);
   Expected<JobEvent> event = ParseJobEvent(request.body);
   if (!event) co_return ErrorResponse(request, 400, event.error().message());
   SteadyTime deadline = loop.SteadyNow() + kTimeout;

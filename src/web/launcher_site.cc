@@ -6,13 +6,14 @@
 #include "base/version.h"
 #include "web/actions/action_endpoints.h"
 #include "web/api/api.h"
-#include "web/api/build_log.h"
+#include "web/api/api_images.h"
 #include "web/api/open_api.h"
-#include "web/caching.h"
 #include "web/job_events.h"
 #include "web/lists/lists.h"
-#include "web/live/live_endpoints.h"
+#include "web/lists/recent_answers.h"
+#include "web/live/live.h"
 #include "web/requests/request_endpoints.h"
+#include "web/runner_hooks.h"
 
 namespace nodepool::web {
 namespace {
@@ -60,6 +61,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
   std::ranges::move(ApiEndpoints(launcher, recent), std::back_inserter(endpoints));
   endpoints.push_back(BuildLogEndpoint(launcher));
   endpoints.push_back(JobEventsEndpoint(loop, launcher, access));
+  endpoints.push_back(RunnerHookEndpoint(loop, launcher));
   auto live = std::make_shared<Live>(loop, launcher, prometheus, recent);
   std::ranges::move(LiveEndpoints(loop, std::move(live), access), std::back_inserter(endpoints));
   std::ranges::move(RequestEndpoints(loop, launcher, access), std::back_inserter(endpoints));

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "async/testing/virtual_time.h"
-#include "web/caching.h"
+#include "web/lists/recent_answers.h"
 
 namespace nodepool::web {
 namespace {

@@ -192,4 +192,11 @@ struct Session {
   bool operator==(const Session&) const = default;
 };
 
+// How many children the znode ever had, which is the sequence number of the next one. A stat counts
+// creations and deletions of children together; a count of more than 31 bits is negative there.
+inline std::int64_t ChildrenEverCreated(const Stat& stat) {
+  auto changes = static_cast<std::int64_t>(static_cast<std::uint32_t>(stat.cversion));
+  return (changes + stat.num_children) / 2;
+}
+
 }  // namespace nodepool::zk

@@ -123,6 +123,7 @@ MANY = {
     "rules about jobs": ("jobs", "{:010}", RULE),
     "notes to hold nodes": ("jobs/holds", "{:010}", {"hold_job": "job", "comment": "c"}),
     "paused providers": ("paused-providers", "p{}", {"reason": "r"}),
+    "open breakers": ("breakers", "b{}", {"kind": "boot", "failures": 3, "attempts": 3}),
     "leases": ("leases", "{:032x}", {"state": "waiting", "client": "c", "labels": ["small"], "lease_seconds": 300}),
 }
 

@@ -3,23 +3,16 @@
 The environment variable NODEPOOL_TEST_AWS names the folder that holds the commands `aws-up` and `aws-down`; without it
 these tests are skipped. NODEPOOL_TEST_AWS_STATE names the state folder of one that is left running.
 """
-import os
-import pathlib
-
 import pytest
 
 from aws_account import Account, AwsSite
+from counterpart import running
 
 
 @pytest.fixture(scope="session")
 def aws_process(tmp_path_factory):
-    commands = pathlib.Path(os.environ["NODEPOOL_TEST_AWS"])
-    kept = os.environ.get("NODEPOOL_TEST_AWS_STATE")
-    account = Account(pathlib.Path(kept) if kept else tmp_path_factory.mktemp("aws"), commands)
-    account.up()
-    yield account
-    if not kept:
-        account.down("--remove")
+    with running("NODEPOOL_TEST_AWS", tmp_path_factory.mktemp("aws"), Account) as account:
+        yield account
 
 
 @pytest.fixture

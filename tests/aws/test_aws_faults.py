@@ -56,9 +56,12 @@ def test_no_capacity(aws_site, statsd):
     aws_site.account.set(no_capacity=[{"type": "t3.*"}])
     aws_site.launcher(aws_site.config(providers=[aws_site.provider(**{"launch-retries": 2})]))
     tree = aws_site.tree()
-    tree.wait_request(tree.add_request(["small"]), "failed", 60)
-    wait_for(lambda: statsd.lines("nodepool.launch.error.capacity:"), "the attempt is counted")
+    request = tree.add_request(["small"])
+    wait_for(lambda: statsd.lines("nodepool.launch.error.capacity:"), "the attempt is counted", 60)
     assert aws_site.account.instances() == []
+    assert tree.request(request)["state"] == "pending", "nobody else could serve it"
+    aws_site.account.set(no_capacity=[])
+    tree.wait_request(request, "fulfilled", 120)
 
 
 # AWS-46

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "config/schema/section.h"
+#include "config/schema/bindings.h"
 #include "driver/cloud/cloud_driver.h"
 #include "driver/plugin.h"
 #include "driver/provider_section.h"
@@ -14,6 +14,7 @@ namespace wicked {
 using nodepool::Error;
 using nodepool::Task;
 using nodepool::Verdict;
+using nodepool::config::Bindings;
 using nodepool::config::Schema;
 using nodepool::config::Section;
 using nodepool::config::Setting;
@@ -23,7 +24,7 @@ namespace driver = nodepool::driver;
 
 struct Config : driver::ProviderConfig {
   std::string mischief;
-  std::chrono::seconds block{0};
+  nodepool::Duration block{0};
 };
 
 class WickedAdapter : public Adapter {
@@ -74,30 +75,21 @@ class WickedDriver : public CloudDriver {
  public:
   std::string_view name() const override { return "wicked"; }
   const Schema& ProviderSchema() const override {
-    static const Schema pool = Schema::Map({Setting("name", Schema::String(), "Name."),
-                                            Setting("labels", Schema::List(Schema::String()), "Labels.")});
-    static const Schema schema = Schema::Map({
-        Setting("mischief", Schema::String(), "What to do wrong.").Required(),
-        Setting("block-seconds", Schema::Int(), "For how long to block.").Default(0),
-        Setting("pools", Schema::List(pool.With(driver::PoolSettings())), "Pools."),
-    });
+    static const Schema schema = Settings().ToSchema();
     return schema;
   }
   std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(
       const nodepool::config::ProviderSection& section, nodepool::config::Config& config) override {
     auto result = std::make_shared<Config>();
-    Section provider = driver::OpenProvider(section, ProviderSchema());
-    driver::ReadProvider(section, provider, *result);
-    result->mischief = provider.Text("mischief");
+    Section provider = driver::ReadProvider(section, Settings(), *result);
     if (result->mischief == "load-throws") throw std::logic_error("a section that throws");
     if (result->mischief == "load-null") return nullptr;
-    result->block = std::chrono::seconds(provider.Int("block-seconds"));
     for (const Section& entry : provider.Sections("pools")) {
-      auto pool = std::make_shared<driver::PoolConfig>();
-      driver::ReadPool(entry, provider, *pool);
+      auto pool = driver::ReadPool(entry, PoolSettings(), *result);
       for (const std::string& name : entry.TextList("labels")) {
         auto label = std::make_shared<driver::LabelConfig>();
-        label->name = driver::CheckLabelName(name, entry, "labels", config);
+        label->name = nodepool::LabelName(name);
+        driver::CheckLabelName(label->name, entry, "labels", config);
         label->host_key_checking = false;
         pool->Offer(std::move(label));
       }
@@ -105,11 +97,23 @@ class WickedDriver : public CloudDriver {
     }
     return result;
   }
-  std::unique_ptr<Adapter> CreateAdapter(const driver::ProviderEnvironment&,
+  std::unique_ptr<Adapter> CreateAdapter(const driver::cloud::AdapterEnvironment&,
                                          std::shared_ptr<const driver::ProviderConfig> config) override {
     auto own = std::dynamic_pointer_cast<const Config>(config);
     if (own->mischief == "no-adapter") return nullptr;
     return std::make_unique<WickedAdapter>(std::move(own));
+  }
+
+ private:
+  static Bindings<driver::PoolConfig> PoolSettings() {
+    return driver::PoolSettings().With({Setting("labels", Schema::List(Schema::String()), "Labels.")});
+  }
+  static Bindings<Config> Settings() {
+    return {
+        {Setting("mischief", "What to do wrong.").Required(), &Config::mischief},
+        {Setting("block-seconds", "For how long to block."), &Config::block},
+        Setting("pools", Schema::List(PoolSettings().ToSchema()), "Pools."),
+    };
   }
 };
 

@@ -12,7 +12,7 @@
 #include "drivers/aws/compute/instance_types.h"
 #include "drivers/aws/compute/quota_codes.h"
 #include "drivers/aws/credentials/credentials.h"
-#include "drivers/aws/credentials/ini_file.h"
+#include "drivers/aws/credentials/profiles.h"
 #include "drivers/aws/storage/machine_images.h"
 #include "drivers/aws/storage/volumes.h"
 

@@ -8,8 +8,10 @@
 #include "config/config_loader.h"
 #include "config/validator.h"
 #include "drivers/aws/config/aws_config.h"
-#include "drivers/aws/config/aws_schema.h"
+#include "drivers/aws/config/aws_settings.h"
 #include "drivers/fake/fake_config.h"
+#include "drivers/gce/config/gce_config.h"
+#include "drivers/gce/config/gce_settings.h"
 #include "drivers/openstack/config/openstack_config.h"
 #include "drivers/schemas/known_drivers.h"
 #include "drivers/static/static_config.h"
@@ -20,6 +22,7 @@ using namespace nodepool;
 
 const config::Schema* SchemaOf(std::string_view driver) {
   if (driver == "aws") return &drivers::aws::AwsSchema();
+  if (driver == "gce") return &drivers::gce::GceSchema();
   if (driver == "static") return &drivers::StaticSchema();
   if (driver == "fake") return &drivers::FakeSchema();
   if (driver == "openstack") return &drivers::OpenstackSchema();
@@ -31,6 +34,8 @@ void LoadSection(const config::ProviderSection& section, config::Config& config)
   try {
     if (section.driver == "aws") {
       drivers::aws::LoadAwsConfig(section, config);
+    } else if (section.driver == "gce") {
+      drivers::gce::LoadGceConfig(section, config);
     } else if (section.driver == "static") {
       drivers::LoadStaticConfig(section, config);
     } else if (section.driver == "fake") {

@@ -11,15 +11,14 @@
 #include "async/loop.h"
 #include "async/run_to_end.h"
 #include "base/error.h"
-#include "drivers/kubernetes/api/line_queue.h"
 #include "drivers/kubernetes/api/object.h"
-#include "drivers/kubernetes/api/status.h"
-#include "drivers/kubernetes/config/names.h"
-#include "drivers/kubernetes/config/quantity.h"
+#include "drivers/kubernetes/api/watch.h"
+#include "drivers/kubernetes/config/amounts.h"
 #include "drivers/kubernetes/kubeconfig/exec_plugin.h"
 #include "drivers/kubernetes/kubeconfig/kubeconfig.h"
-#include "drivers/kubernetes/machine/delete_machine.h"
-#include "drivers/kubernetes/machine/pod_state.h"
+#include "drivers/kubernetes/machine/machines.h"
+#include "drivers/kubernetes/machine/pod.h"
+#include "drivers/kubernetes/names.h"
 
 // Any bytes as what a cluster, a credential plugin or a kubeconfig says: lines of a watch with objects in any
 // state, refusals, credentials, a file whose contexts are resolved. Nothing but Error comes of them.

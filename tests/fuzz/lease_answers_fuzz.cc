@@ -3,18 +3,19 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cli/remote/ssh_files.h"
-#include "cli/server/lease_view.h"
+#include "cli/server/lease_client.h"
+#include "net/ssh/ssh_files.h"
 
 namespace nodepool::cli {
 namespace {
 
-std::ptrdiff_t LinesOf(const std::vector<SshNode>& nodes) {
-  std::string text = SshConfigText(nodes, "/tmp/folder", LoginOptions()) + KnownHostsText(nodes);
+std::ptrdiff_t LinesOf(const std::vector<net::SshNode>& nodes) {
+  std::string text =
+      net::SshConfigText(nodes, "/tmp/folder", net::LoginOptions()) + net::KnownHostsText(nodes);
   return std::ranges::count(text, '\n');
 }
 
-void Check(const SshNode& node) {
+void Check(const net::SshNode& node) {
   std::ptrdiff_t own = LinesOf({node}) - LinesOf({});
   std::ptrdiff_t expected =
       5 + (node.user.empty() ? 0 : 1) + static_cast<std::ptrdiff_t>(node.host_keys.size());
@@ -30,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!lease) return 0;
   if (!IsLeaseId(lease->id.value) || lease->lasts <= Duration::zero()) __builtin_trap();
   for (const auto& [id, record] : lease->nodes) {
-    if (auto node = cli::SshNodeOf(id, record)) cli::Check(*node);
+    if (auto node = net::SshNodeOf(id, record)) cli::Check(*node);
   }
   return 0;
 }

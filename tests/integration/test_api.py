@@ -10,7 +10,7 @@ from sse_client import EventStream
 from standalone import Standalone
 from web_client import first_answer, get, web_config, web_config_without_zookeeper
 
-RESOURCES = ["nodes", "requests", "images", "builds", "uploads", "providers", "components", "jobs"]
+RESOURCES = ["nodes", "requests", "images", "builds", "uploads", "providers", "components", "jobs", "runners", "runner_jobs"]
 
 
 def unreachable():

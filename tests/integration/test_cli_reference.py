@@ -12,7 +12,7 @@ import pytest
 from nodepool_helpers import BIN
 from services import free_port
 
-PROGRAMS = ["nodepool", "nodepool-launcher", "nodepool-builder", "nodepoold"]
+PROGRAMS = ["nodepool", "nodepool-launcher", "nodepool-builder", "nodepool-runners", "nodepoold"]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def reference(tmp_path_factory):
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is missing")
 def test_manual_pages_are_in_order(reference):
     pages = sorted((reference / "man").iterdir())
-    assert [page.name for page in pages] == ["nodepool-builder.8", "nodepool-launcher.8", "nodepool-standalone.8", "nodepool.1", "nodepoold.8"]
+    assert [page.name for page in pages] == ["nodepool-builder.8", "nodepool-launcher.8", "nodepool-runners.8", "nodepool-standalone.8", "nodepool.1", "nodepoold.8"]
     for page in pages:
         done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", page], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), page

@@ -77,11 +77,12 @@ def test_a_cloud_that_cannot_be_used_keeps_nothing_else_from_starting(site):
 
 
 def test_what_the_daemons_refuse_is_an_error(site):
-    config = site.config(build_workers=-1)
+    config = site.config()
+    config.write_text(config.read_text() + "embedded-zookeeper: {tls: {cert: /c}}\n")
     done = site.tool("config-validate", config=config)
     assert done.returncode == 1
     (error,) = words(done, "ERROR")
-    assert "build-workers" in error and "line " in error
+    assert "embedded-zookeeper.tls: expected cert, key and ca" in error and "line " in error
     assert lines(done)[-1].endswith("has 1 error; the launcher does not start with it")
     assert site.launcher(config, wait=False).wait() == 1, "it is right"
 
@@ -119,7 +120,7 @@ def test_a_driver_of_the_wrong_name_is_answered_with_those_there_are(site):
     done = site.tool("config-validate", config=site.config(providers=[{"name": "street", "driver": "lantern"}]))
     assert done.returncode == 1
     (error,) = words(done, "ERROR")
-    assert "lantern: unknown driver" in error and "fake, kubernetes, metastatic, openshift, openshiftpods, openstack, static" in error
+    assert "lantern: unknown driver" in error and "fake, gce, kubernetes, metastatic, openshift, openshiftpods, openstack, static" in error
     assert "NODEPOOL_DRIVERS_PATH" in error
 
 

@@ -37,7 +37,7 @@ def exported() -> dict[str, set[str]]:
     series = {}
     for page in ("metrics.md", "builder-metrics.md"):
         row = re.compile(r"^\| `[^|]*` \| (\w+) \| `(\w+)(?:\{([^}]*)\})?` \|", re.M)
-        for kind, name, labels in row.findall((ROOT / "docs/reference" / page).read_text()):
+        for kind, name, labels in row.findall((ROOT / "build/docs/reference" / page).read_text()):
             found = set(labels.replace(" ", "").split(",")) - {""}
             names = [(name + end, {"le"} if end == "_bucket" else set()) for end in ("_bucket", "_sum", "_count")]
             for full, more in names if kind == "timing" else [(name, set())]:

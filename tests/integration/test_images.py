@@ -2,10 +2,13 @@
 import json
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import signal
+import subprocess
 import sys
+import textwrap
 import time
 import uuid
 
@@ -13,7 +16,7 @@ import pytest
 
 from images import ImageSite, image, is_alive
 from nodepool_helpers import run
-from services import wait_for
+from services import ROOT, Sshd, wait_for
 
 
 @pytest.fixture
@@ -590,3 +593,100 @@ def test_a_short_break_of_the_connection_does_not_matter(private_site):  # B-rec
     private_site.zookeeper.start()
     pause.unlink()
     images.wait_upload(build=build, seconds=60)
+
+
+@pytest.fixture
+def validated(images, tmp_path):
+    """An image whose uploads are validated by a script, a launcher and a builder."""
+    class Validated:
+        script = tmp_path / "check"
+        told = tmp_path / "told"
+
+        def check(self, lines: str):
+            self.script.write_text(f"#!/bin/sh\nenv > {self.told}\n{lines}\n")
+            self.script.chmod(0o755)
+
+        def start(self, **validate):
+            self.config = images.config([image(validate={"command": str(self.script), "timeout": 120, **validate})],
+                                        [images.provider()])
+            self.launcher = images.installation.launcher(self.config)
+            self.builder = images.builder(self.config)
+            return self
+
+    return Validated()
+
+
+# VAL-1, VAL-2, VAL-3, VAL-10
+def test_an_upload_is_tried_before_it_is_used(images, validated, tmp_path):
+    gate = tmp_path / "gate"
+    validated.check(f"while [ ! -e {gate} ]; do sleep 0.05; done")
+    validated.start()
+    wait_for(validated.told.exists, "a machine has booted and is checked", 60)
+    (build, number), upload = next(iter(images.uploads().items()))
+    assert upload["state"] == "uploading" and re.fullmatch(r"validating: node \d+ has booted and is checked", upload["progress"])
+    told = dict(line.split("=", 1) for line in validated.told.read_text().splitlines() if "=" in line)
+    node = images.tree.node(told["NODEPOOL_NODE"])
+    assert node["type"] == ["nodepool-validation-of-small"] and node["state"] == "in-use"
+    assert told["NODEPOOL_HOST"] == node["interface_ip"] and told["NODEPOOL_BUILD"] == build
+    assert told["NODEPOOL_EXTERNAL_ID"] == upload["external_id"]
+    request = images.tree.add_request(["small"])
+    assert "image" in images.tree.wait_request(request, "failed")["decline_reasons"][0]
+    gate.touch()
+    images.wait_upload()
+    images.tree.wait_node_gone(told["NODEPOOL_NODE"])
+    request = images.tree.add_request(["small"])
+    node = images.tree.node(images.tree.wait_request(request, "fulfilled")["nodes"][0])
+    assert node["image_id"].endswith(f"/{build}/providers/fake-cloud/images/{number}")
+
+
+# VAL-4
+def test_an_upload_that_is_no_good_is_not_used(images, validated):
+    validated.check("echo no route to host; exit 3")
+    validated.start()
+    key = images.wait_upload(state="failed", seconds=60)
+    assert images.uploads()[key]["error"] == "the check of its machine ended with 3: no route to host"
+    wait_for(lambda: not images.tree.nodes() and not images.cloud_images(), "nothing of it is left", 60)
+    assert "no route to host" in images.installation.tool("status", config=validated.config).stdout
+
+
+# VAL-7
+def test_a_builder_that_is_killed_in_a_validation(images, validated):
+    validated.check("sleep 60")
+    validated.start()
+    wait_for(validated.told.exists, "a machine has booted and is checked", 60)
+    validated.builder.kill()
+    validated.told.unlink()
+    validated.check("exit 0")
+    images.builder(validated.config)
+    images.wait_upload(seconds=60)
+    wait_for(lambda: len(images.cloud_images()) == 1 and not images.tree.nodes(), "nothing of the first one is left", 60)
+
+
+# VAL-2: the script of docs/images.md, word for word.
+def test_the_check_of_the_documents(tmp_path):
+    text = (ROOT / "docs/images.md").read_text()
+    script = tmp_path / "check"
+    script.write_text(textwrap.dedent(re.search(r"(?:^    .*\n|^\n)*?^    #!/bin/sh\n(?:    .*\n)+", text, re.M).group()).lstrip())
+    script.chmod(0o755)
+    sshd = Sshd(tmp_path / "sshd")
+    key = sshd.login_key()
+    # As ssh, but with the key of this test; a builder's user has one of its own.
+    (tmp_path / "bin").mkdir()
+    ssh = tmp_path / "bin/ssh"
+    ssh.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F none -i {key} "$@"\n')
+    ssh.chmod(0o755)
+    machine = {"NODEPOOL_HOST": "127.0.0.1", "NODEPOOL_PORT": str(sshd.port), "NODEPOOL_HOST_KEYS": sshd.host_key,
+               "NODEPOOL_USER": pwd.getpwuid(os.getuid()).pw_name, "PATH": f"{ssh.parent}:{os.environ['PATH']}"}
+
+    def check(**changes):
+        return subprocess.run([script], env={**os.environ, **machine, **changes}, capture_output=True, text=True, timeout=60)
+
+    sshd.start()
+    try:
+        good = check()
+        assert good.returncode == 0 and "Filesystem" in good.stdout, good.stderr
+        other = Sshd(tmp_path / "other").host_key
+        assert "verification failed" in check(NODEPOOL_HOST_KEYS=other).stderr
+    finally:
+        sshd.stop()
+    assert check().returncode != 0

@@ -12,7 +12,7 @@ SOURCE = "\n".join(path.read_text() for path in sorted((ROOT / "src").rglob("*")
 
 def in_the_source() -> set[str]:
     """A regular expression for the names of each logger: a value stands for anything."""
-    loggers = re.findall(r'(?:[Ll]ogger_?|[Ll]og_|Worker)(?: \w+)?[({]\s*(?:\w+, )?(?:log::Logger\(|fmt::format\()*'
+    loggers = re.findall(r'(?:(?:[Ll]ogger_?|[Ll]og_|Worker)(?: \w+)?[({]|kLogger =)\s*(?:\w+, )?(?:log::Logger\(|fmt::format\()*'
                          r'"(nodepool[^"]*)"( \+)?', SOURCE)
     return {re.escape(name).replace(r"\{\}", ".+") + (".+" if more else "") for name, more in loggers}
 

@@ -128,7 +128,7 @@ def lacking(problems):
     return [fault for fault, expected in EXPECTED.items() if not any(names(problem, expected) for problem in problems)]
 
 
-# PAGE-20
+# PAGE-20, PAGE-22
 def test_every_planted_fault_is_named_with_its_remedy(scene):
     scene.plant()
     for ask in (scene.of_api, scene.of_status):
@@ -137,12 +137,16 @@ def test_every_planted_fault_is_named_with_its_remedy(scene):
         except AssertionError:
             problems = ask()
             raise AssertionError(f"{lacking(problems)} are not named by\n{json.dumps(problems, indent=1)}") from None
-    severities = [problem["severity"] for problem in scene.of_api()]
-    assert severities == sorted(severities), "bad before wait"
+    problems = scene.of_api()
+    urgency = [(problem["severity"], -problem["delayed_requests"], problem["rank"]) for problem in problems]
+    assert urgency == sorted(urgency), "bad before wait, what delays most first"
+    delays = {problem["id"]: problem["delayed_requests"] for problem in problems}
+    assert delays["quota-full/fake-full/main"] == delays["tenant-limit/acme"] == 1 and delays["provider-failing/away"] == 0
     screen = scene.site.tool("status", config=scene.config).stdout
     assert screen.startswith("Check first:\n- "), screen
     for problem in scene.of_status():
         assert f"- {problem['text'][:40]}" in screen and f"\n  {problem['remedy']}\n" in screen, problem
+        assert f"ore: {problem['command']}\n" in screen, problem
 
 
 LISTS = [["list"], ["status"], ["request-list"], ["label-list"], ["image-list"], ["dib-image-list"], ["image-status"],

@@ -84,8 +84,8 @@ VALUES = {"fqdn": "nb01.example.net", "queue": "node_cache.event_queue"}
 
 def declared():
     """(key, kind, name in Prometheus) of every metric, by the pages that are made from the declarations."""
-    for page in ("metrics.md", "builder-metrics.md"):
-        rows = re.findall(r"^\| `([^`]*)` \| (\w+) \| (?:`(\w+)[^|]*)?\|", (ROOT / "docs/reference" / page).read_text(), re.M)
+    for page in ("metrics.md", "builder-metrics.md", "runners-metrics.md"):
+        rows = re.findall(r"^\| `([^`]*)` \| (\w+) \| (?:`(\w+)[^|]*)?\|", (ROOT / "build/docs/reference" / page).read_text(), re.M)
         assert len(rows) > 10
         yield from rows
 

@@ -4,24 +4,16 @@ The environment variable NODEPOOL_TEST_KUBERNETES names the folder that holds th
 `kubernetes-down`; without it these tests are skipped. NODEPOOL_TEST_KUBERNETES_STATE names the state folder of one that
 is left running.
 """
-import os
-import pathlib
-
 import pytest
 
+from counterpart import running
 from kubernetes_cluster import Cluster, KubernetesSite
 
 
 @pytest.fixture(scope="session")
 def shared_cluster(tmp_path_factory):
-    commands = pathlib.Path(os.environ["NODEPOOL_TEST_KUBERNETES"])
-    kept = os.environ.get("NODEPOOL_TEST_KUBERNETES_STATE")
-    state = pathlib.Path(kept) if kept else tmp_path_factory.mktemp("cluster")
-    cluster = Cluster(state, commands)
-    cluster.up()
-    yield cluster
-    if not kept:
-        cluster.down("--remove")
+    with running("NODEPOOL_TEST_KUBERNETES", tmp_path_factory.mktemp("cluster"), Cluster) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -4,26 +4,20 @@ The environment variable NODEPOOL_TEST_LIBVIRT names the folder that holds the c
 `libvirt-down`; without it these tests are skipped. NODEPOOL_TEST_LIBVIRT_STATE names the state folder of one that is
 left running.
 """
-import os
 import pathlib
 
 import pytest
 
+from counterpart import running
 from image_server import ImageServer
 from libvirt_host import LibvirtHost, LibvirtSite
 
 
 @pytest.fixture(scope="session")
 def libvirt_host(tmp_path_factory):
-    commands = pathlib.Path(os.environ["NODEPOOL_TEST_LIBVIRT"])
-    kept = os.environ.get("NODEPOOL_TEST_LIBVIRT_STATE")
     # A short path: libvirt's sockets are in it.
-    state = pathlib.Path(kept) if kept else tmp_path_factory.mktemp("virt")
-    host = LibvirtHost(state, commands)
-    host.up()
-    yield host
-    if not kept:
-        host.down("--remove")
+    with running("NODEPOOL_TEST_LIBVIRT", tmp_path_factory.mktemp("virt"), LibvirtHost) as host:
+        yield host
 
 
 @pytest.fixture

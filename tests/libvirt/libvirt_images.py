@@ -11,9 +11,9 @@ PROVIDER = "here"
 
 
 class LibvirtImages(ImageSite):
-    """Builds of the diskimage `debian`, copies of one file, and nodes that boot from it."""
+    """Builds of the diskimage `debian`, copies of one file, and nodes that boot from it; `validate` as in its section."""
 
-    def __init__(self, site, image: pathlib.Path, **provider):
+    def __init__(self, site, image: pathlib.Path, validate=None, **provider):
         super().__init__(site)
         self.host = site.host
         label = {"cloud-image": None, "diskimage": "debian", "disk": 4, "memory": 512}
@@ -21,6 +21,8 @@ class LibvirtImages(ImageSite):
         offer, = settings["pools"][0]["labels"]
         del offer["cloud-image"]
         entry = {"name": "debian", "dib-cmd": str(COPY), "elements": ["any"], "env-vars": {"IMAGE": str(image)}}
+        if validate is not None:
+            entry["validate"] = validate
         self.path = self.config([entry], [settings])
 
     def builder(self):

@@ -5,23 +5,16 @@ The environment variable NODEPOOL_TEST_OPENSTACK names the folder that holds the
 without it these tests are skipped. NODEPOOL_TEST_OPENSTACK_STATE names the state folder of a
 cloud that is left running.
 """
-import os
-import pathlib
-
 import pytest
 
-from openstack_cloud import Cloud, Commands, OpenstackSite
+from counterpart import running
+from openstack_cloud import Cloud, OpenstackSite
 
 
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory):
-    commands = Commands(pathlib.Path(os.environ["NODEPOOL_TEST_OPENSTACK"]))
-    kept = os.environ.get("NODEPOOL_TEST_OPENSTACK_STATE")
-    state = pathlib.Path(kept) if kept else tmp_path_factory.mktemp("openstack")
-    commands.up(state)
-    yield Cloud(state, commands)
-    if not kept:
-        commands.down(state, "--remove")
+    with running("NODEPOOL_TEST_OPENSTACK", tmp_path_factory.mktemp("openstack"), Cloud) as cloud:
+        yield cloud
 
 
 @pytest.fixture

@@ -44,11 +44,17 @@ class Commands:
 class Cloud:
     """A running cloud, seen by a user and by its administrator."""
 
-    def __init__(self, state: pathlib.Path, commands: Commands):
+    def __init__(self, state: pathlib.Path, commands: pathlib.Path):
         self.state = state
-        self.commands = commands
+        self.commands = Commands(commands)
         self.clouds_yaml = state / "clouds.yaml"
+
+    def up(self):
+        self.commands.up(self.state)
         self.api = self.connect("ci")
+
+    def down(self, *words):
+        self.commands.down(self.state, *words)
 
     def connect(self, name: str):
         # Imported here: the library is installed with the cloud, and the tests are skipped without one.
@@ -57,9 +63,8 @@ class Cloud:
         return openstack.connection.Connection(config=config.get_one(name))
 
     def restart(self):
-        self.commands.down(self.state)
-        self.commands.up(self.state)
-        self.api = self.connect("ci")
+        self.down()
+        self.up()
 
     def servers(self, **metadata) -> list:
         return [server for server in self._servers_of(self.api)

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import time
@@ -47,7 +48,7 @@ def contents(package: pathlib.Path) -> dict[str, str]:
 
 def test_what_is_in_them(packages):
     programs, development = contents(packages["nodepool"]), contents(packages["nodepool-dev"])
-    for name in ("nodepool", "nodepool-launcher", "nodepool-builder", "nodepoold"):
+    for name in ("nodepool", "nodepool-launcher", "nodepool-builder", "nodepool-runners", "nodepoold"):
         assert programs[f"/usr/bin/{name}"] == "-rwxr-xr-x root/root"
     for path in ("/usr/lib/systemd/system/nodepool-launcher.service", "/usr/lib/systemd/system/nodepool-builder.service",
                  "/usr/lib/systemd/system/nodepool-standalone.service", "/usr/lib/sysusers.d/nodepool.conf",
@@ -56,7 +57,8 @@ def test_what_is_in_them(packages):
                  "/usr/share/zsh/vendor-completions/_nodepool", "/usr/share/fish/vendor_completions.d/nodepool.fish",
                  "/usr/share/doc/nodepool/examples/config/one-machine.yaml", "/usr/share/doc/nodepool/copyright",
                  "/usr/share/doc/nodepool/examples/quickstart.yaml", "/usr/share/doc/nodepool/README.md",
-                 "/usr/share/doc/nodepool/docs/cli.md", "/usr/share/doc/nodepool/docs/driver-guide/README.md",
+                 "/usr/share/doc/nodepool/docs/cli.md", "/usr/share/doc/nodepool/docs/reference/configuration.md",
+                 "/usr/share/doc/nodepool/docs/driver-guide/reference.md", "/usr/share/doc/nodepool/docs/driver-guide/README.md",
                  "/etc/default/nodepool"):
         assert programs[path] == "-rw-r--r-- root/root", path
     assert "/usr/bin/nodepool-driver-test" in development and "/usr/include/nodepool/driver/plugin.h" in development
@@ -148,6 +150,23 @@ def test_it_goes_and_leaves_what_is_not_its_own(tree, packages):
     assert (tree.folder / "etc/nodepool/nodepool.yaml").exists() and (tree.folder / "var/lib/nodepool/mine").exists()
 
 
+def test_a_driver_is_built_against_them(packages, debian, tmp_path):
+    """What the tutorial says, with a compiler, CMake and the packages."""
+    author = debian.copy(tmp_path / "author")
+    try:
+        chosen = [packages[name] for name in ("nodepool", "nodepool-dev")]
+        for path in chosen:
+            shutil.copy(path, author.path("/tmp"))
+        author.install("g++", "cmake", "make", *(f"/tmp/{path.name}" for path in chosen))
+        commands = Page.read("docs/driver-guide/tutorial.md").section("Begin with one that works").commands()
+        assert "nodepool-driver-new" in commands[0] and "nodepool-driver-test" in commands[-1]
+        output = author.run("sh", "-ec", "\n".join(["cd /root", *commands]))
+        assert ", 0 failed" in output, output
+        assert "Warning" not in output, "of CMake or the compiler"
+    finally:
+        author.remove()
+
+
 def test_a_container_image_of_it_serves_a_request(packages, debian, tmp_path):
     """The image that the Containerfile says, on a base that is no registry's but the tree's."""
     if shutil.which("buildah") is None:
@@ -158,15 +177,18 @@ def test_a_container_image_of_it_serves_a_request(packages, debian, tmp_path):
         stores = ["--root", tmp_path / "store", "--runroot", tmp_path / "run"]
         return run("buildah", *stores, *words, env=environment).strip()
 
+    # Containers get ours: buildah would raise them, which needs CAP_SYS_RESOURCE.
+    limits = [f"--ulimit={name}={hard}:{hard}" for name, (_, hard) in (
+        ("nofile", resource.getrlimit(resource.RLIMIT_NOFILE)), ("nproc", resource.getrlimit(resource.RLIMIT_NPROC)))]
     recipe = ROOT / "packaging/container/Containerfile"
     base = buildah("from", "scratch")
     buildah("add", "-q", base, debian.folder, "/")
     name = re.search(r"^FROM (\S+)$", recipe.read_text(), re.M)[1]
     buildah("commit", "-q", "--rm", base, name.replace("${RELEASE}", RELEASE))
     package = packages["nodepool"]
-    buildah("build", "-q", "--pull=never", "-f", recipe, "--build-arg", f"RELEASE={RELEASE}", "--build-arg",
+    buildah("build", "-q", "--pull=never", *limits, "-f", recipe, "--build-arg", f"RELEASE={RELEASE}", "--build-arg",
             f"PACKAGE={package.name}", "-t", "nodepool", package.parent)
-    container = buildah("from", "--pull-never", "nodepool")
+    container = buildah("from", "--pull-never", *limits, "nodepool")
 
     image = json.loads(buildah("inspect", "--type", "image", "nodepool"))["OCIv1"]["config"]
     for program in re.findall(r"exec (\S+) ", " ".join(image["Cmd"])):

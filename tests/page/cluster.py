@@ -6,7 +6,7 @@ from services import wait_for
 from web_client import get
 
 STATES = ["ready", "in-use", "hold", "ready", "in-use"]
-VIEWS = ["overview", "nodes", "requests", "providers", "images", "events", "jobs", "components"]
+VIEWS = ["overview", "nodes", "requests", "providers", "images", "events", "jobs", "runners", "components"]
 
 
 class Cluster:

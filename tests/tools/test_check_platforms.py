@@ -52,3 +52,12 @@ def test_a_version_of_one_release(tmp_path, name):
     assert done.returncode == 1 and f"tools/build:1: {name} is what one release has" in done.stdout
     (tmp_path / "tools/build").unlink()
     assert check(tmp_path, "packages.txt", name).returncode == 0, "the list may name it"
+
+
+@pytest.mark.parametrize("call", ['add_option("image", *image, "name of the image")', 'add_option_function<std::string>(\n      "image", set)'])
+def test_a_positional_that_may_have_the_name_of_an_option(tmp_path, call):
+    command = f'command->add_option("--image", *wanted);\ncommand->{call};\n'
+    done = check(tmp_path, "src/images.cc", command)
+    assert done.returncode == 1 and "src/images.cc:2: the positional image may have the name of an option" in done.stdout
+    done = check(tmp_path, "src/images.cc", command.replace('"image"', '"IMAGE-or-BUILD"'))
+    assert done.returncode == 0, done.stdout

@@ -30,7 +30,8 @@ def test_the_systems_libvirt_is_used_and_otherwise_roots_own_or_the_users_sessio
     (dataclasses.replace(MEMBER, system_fault="access denied", session_fault="no daemon"), True,
      r"\(access denied\).*\(no daemon\); as root, run: adduser anna libvirt"),
     (dataclasses.replace(ROOT_ALONE, own_fault="there is no /dev/net/tun"), True, "there is no /dev/net/tun, as in some containers"),
-    (ROOT_ALONE, False, "./run --real starts one")])
+    (ROOT_ALONE, False, "./run --real starts one"),
+    (dataclasses.replace(MEMBER, architecture="aarch64"), True, "is aarch64, .* for amd64 only; docs/drivers/libvirt.md")])
 def test_a_computer_without_real_machines_says_why_and_what_to_do(computer, may_start, reason):
     with pytest.raises(NoRealMachines, match=reason):
         choose(computer, may_start)

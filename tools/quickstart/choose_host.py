@@ -13,6 +13,9 @@ class NoRealMachines(RuntimeError):
 
 def choose(computer: Computer, may_start: bool) -> type[LibvirtHost]:
     """The kind of host. `may_start`: root may start a libvirtd where none runs. NoRealMachines: there is none."""
+    if computer.architecture != "x86_64":
+        raise NoRealMachines(f"this computer is {computer.architecture}, and the image of ./run --real is made for amd64 only; "
+                             "docs/drivers/libvirt.md says how to use an image of your own")
     kind, programs = _kind_of(computer)
     if missing := [name for name in PROGRAMS + programs if name in computer.missing]:
         raise NoRealMachines(f"these programs are missing: {', '.join(missing)}; packages-real.txt lists their "

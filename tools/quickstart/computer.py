@@ -23,6 +23,7 @@ class Computer:
     sudo_fault: str | None  # why diskimage-builder cannot use sudo; None: it can
     system_fault: str | None  # why this user cannot use the system's libvirt; None: it can
     session_fault: str | None = None  # why this user has no libvirt of the session, if not root; None: there is one
+    architecture: str = "x86_64"  # as the kernel names it
     own_fault: str | None = None  # why root cannot start a libvirtd here; None: it can
 
 
@@ -32,7 +33,7 @@ def this_computer() -> Computer:
     missing = tuple(name for name in PROGRAMS + OF_OWN_LIBVIRT if not shutil.which(name, path=path))
     is_root = os.getuid() == 0
     return Computer(getpass.getuser(), is_root, missing, sudo_fault=_sudo_fault(missing), system_fault=_fault_of(SYSTEM_URI, missing),
-                    session_fault=None if is_root else _fault_of(SESSION_URI, missing), own_fault=_own_fault(missing))
+                    session_fault=None if is_root else _fault_of(SESSION_URI, missing), architecture=os.uname().machine, own_fault=_own_fault(missing))
 
 
 def _sudo_fault(missing: tuple[str, ...]) -> str | None:

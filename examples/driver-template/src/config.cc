@@ -5,46 +5,58 @@
 
 namespace lantern_driver {
 
+using nodepool::config::Bindings;
 using nodepool::config::Schema;
 using nodepool::config::Section;
 using nodepool::config::Setting;
 namespace driver = nodepool::driver;
 
-const Schema& ProviderSchema() {
-  static const Schema label = Schema::Map({
-      Setting("name", Schema::String(), "One of the top-level labels.").Required(),
-      Setting("ram", Schema::Number(), "Memory of a machine.").Default(512).Unit("MiB"),
+namespace {
+
+// Each setting with the member that it is read into, whose initial value is the default.
+const Bindings<Label>& LabelSettings() {
+  static const Bindings<Label> settings = {
+      {Setting("name", "One of the top-level labels.").Required(), &Label::name},
+      {Setting("ram", "Memory of a machine.").Unit("MiB"), &Label::ram},
+  };
+  return settings;
+}
+
+const Bindings<driver::PoolConfig>& PoolSettings() {
+  static const Bindings<driver::PoolConfig> settings = driver::PoolSettings().With({
+      Setting("labels", Schema::List(LabelSettings().ToSchema()), "The labels offered here.").Required(),
   });
-  static const Schema pool = Schema::Map({
-      Setting("name", Schema::String(), "Name of the pool.").Required(),
-      Setting("labels", Schema::List(label), "The labels offered here.").Required(),
-  });
-  static const Schema schema = Schema::Map({
-      Setting("state-dir", Schema::String(), "Folder with a file for each machine.").Required(),
-      Setting("max-machines", Schema::Int().Between(0, 10000), "Machines in the folder.").Default(100),
+  return settings;
+}
+
+const Bindings<Config>& ProviderSettings() {
+  static const Bindings<Config> settings = {
+      {Setting("state-dir", "Folder with a file for each machine.").Required(), &Config::state_dir},
+      {Setting("max-machines", Schema::Int().Between(0, 10000), "Machines in the folder."),
+       &Config::max_machines},
       driver::cloud::BootTimeout(),
       driver::cloud::LaunchTimeout(),
       driver::cloud::LaunchRetries(),
-      Setting("pools", Schema::List(pool.With(driver::PoolSettings())), "Groups of machines.").Required(),
-  });
+      Setting("pools", Schema::List(PoolSettings().ToSchema()), "Groups of machines.").Required(),
+  };
+  return settings;
+}
+
+}  // namespace
+
+const Schema& ProviderSchema() {
+  static const Schema schema = ProviderSettings().ToSchema();
   return schema;
 }
 
 std::shared_ptr<const Config> ReadConfig(const nodepool::config::ProviderSection& section,
                                          const nodepool::config::Config& config) {
   auto result = std::make_shared<Config>();
-  Section provider = driver::OpenProvider(section, ProviderSchema());
-  driver::ReadProvider(section, provider, *result);
-  driver::cloud::ReadLaunchSettings(provider, *result);
-  result->state_dir = provider.Text("state-dir");
-  result->max_machines = driver::ReadCount(provider, "max-machines");
+  Section provider = driver::ReadProvider(section, ProviderSettings(), *result);
   for (const Section& entry : provider.Sections("pools")) {
-    auto pool = std::make_shared<driver::PoolConfig>();
-    driver::ReadPool(entry, provider, *pool);
+    std::shared_ptr<driver::PoolConfig> pool = driver::ReadPool(entry, PoolSettings(), *result);
     for (const Section& offer : entry.Sections("labels")) {
-      auto label = std::make_shared<Label>();
-      label->name = driver::ReadLabelName(offer, "name", config);
-      label->ram = offer.Float("ram");
+      std::shared_ptr<Label> label = driver::ReadLabel(offer, LabelSettings(), config);
       label->cloud_image = "file";
       label->host_key_checking = false;  // a file has no SSH server
       pool->Offer(std::move(label));

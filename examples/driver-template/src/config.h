@@ -11,13 +11,13 @@ namespace lantern_driver {
 
 // The settings of a provider's section.
 struct Config : nodepool::driver::ProviderConfig {
-  std::string state_dir;    // has one file per machine
-  double max_machines = 0;  // limit for all providers that share this folder
+  std::string state_dir;      // has one file per machine
+  double max_machines = 100;  // limit for all providers that share this folder
 };
 
 // What a pool offers under a label.
 struct Label : nodepool::driver::LabelConfig {
-  double ram = 0;  // MiB
+  double ram = 512;  // MiB
 };
 
 const nodepool::config::Schema& ProviderSchema();

@@ -5,57 +5,64 @@
 
 namespace bubble {
 
+using nodepool::config::Bindings;
 using nodepool::config::Schema;
 using nodepool::config::Section;
 using nodepool::config::Setting;
 namespace driver = nodepool::driver;
 namespace cloud = nodepool::driver::cloud;
 
-const Schema& ProviderSchema() {
-  static const Schema label = Schema::Map({
-      Setting("name", Schema::String(), "One of the top-level labels.").Required(),
-      Setting("root", Schema::String(), "Directory that the container sees as /, read-only.").Default("/"),
-      Setting("ram", Schema::Number(), "Memory that a container counts for.").Default(512).Unit("MiB"),
+namespace {
+
+// Each setting with the member that it is read into, whose initial value is the default.
+const Bindings<Label>& LabelSettings() {
+  static const Bindings<Label> settings = {
+      {Setting("name", "One of the top-level labels.").Required(), &Label::name},
+      {Setting("root", "Directory that the container sees as /, read-only."), &Label::root},
+      {Setting("ram", "Memory that a container counts for.").Unit("MiB"), &Label::ram},
+  };
+  return settings;
+}
+
+const Bindings<driver::PoolConfig>& PoolSettings() {
+  static const Bindings<driver::PoolConfig> settings = driver::PoolSettings().With({
+      Setting("labels", Schema::List(LabelSettings().ToSchema()), "The labels offered here.").Required(),
   });
-  static const Schema pool = Schema::Map({
-      Setting("name", Schema::String(), "Name of the pool.").Required(),
-      Setting("labels", Schema::List(label), "The labels offered here.").Required(),
-  });
-  static const Schema schema = Schema::Map({
-      Setting("state-dir", Schema::String(), "Folder for what is known of the containers.").Required(),
-      Setting("network", Schema::String(), "First two numbers of the containers' addresses.")
-          .Default("127.83"),
-      Setting("port", Schema::Int().Between(1, 65535), "Port of their SSH servers.").Default(2222),
-      Setting("max-containers", Schema::Int().Between(0, 10000), "Containers on this host.").Default(100),
-      Setting("authorized-key", Schema::String(), "Public key of who may log in."),
-      cloud::BootTimeout(30),
-      cloud::LaunchTimeout(60),
+  return settings;
+}
+
+const Bindings<Config>& ProviderSettings() {
+  static const Bindings<Config> settings = {
+      {Setting("state-dir", "Folder for what is known of the containers.").Required(), &Config::state_dir},
+      {Setting("network", "First two numbers of the containers' addresses."), &Config::network},
+      {Setting("port", Schema::Port(), "Port of their SSH servers."), &Config::port},
+      {Setting("max-containers", Schema::Int().Between(0, 10000), "Containers on this host."),
+       &Config::max_containers},
+      {Setting("authorized-key", "Public key of who may log in."), &Config::authorized_key},
+      cloud::BootTimeout(),
+      cloud::LaunchTimeout(),
       cloud::LaunchRetries(),
-      Setting("pools", Schema::List(pool.With(driver::PoolSettings())), "Groups of containers.").Required(),
-  });
+      Setting("pools", Schema::List(PoolSettings().ToSchema()), "Groups of containers.").Required(),
+  };
+  return settings;
+}
+
+}  // namespace
+
+const Schema& ProviderSchema() {
+  static const Schema schema = ProviderSettings().ToSchema();
   return schema;
 }
 
 std::shared_ptr<const Config> ReadConfig(const nodepool::config::ProviderSection& section,
                                          const nodepool::config::Config& config) {
   auto result = std::make_shared<Config>();
-  Section provider = driver::OpenProvider(section, ProviderSchema());
-  driver::ReadProvider(section, provider, *result);
-  result->state_dir = provider.Text("state-dir");
-  result->network = provider.Text("network");
+  Section provider = driver::ReadProvider(section, ProviderSettings(), *result);
   if (!result->network.starts_with("127.")) throw provider.Fail("network", "must be of 127/8: 127.83");
-  result->port = driver::ReadCount(provider, "port");
-  result->max_containers = driver::ReadCount(provider, "max-containers");
-  result->authorized_key = provider.OptionalText("authorized-key").value_or("");
-  cloud::ReadLaunchSettings(provider, *result);
   for (const Section& entry : provider.Sections("pools")) {
-    auto pool = std::make_shared<driver::PoolConfig>();
-    driver::ReadPool(entry, provider, *pool);
+    std::shared_ptr<driver::PoolConfig> pool = driver::ReadPool(entry, PoolSettings(), *result);
     for (const Section& offer : entry.Sections("labels")) {
-      auto label = std::make_shared<Label>();
-      label->name = driver::ReadLabelName(offer, "name", config);
-      label->root = offer.Text("root");
-      label->ram = offer.Float("ram");
+      std::shared_ptr<Label> label = driver::ReadLabel(offer, LabelSettings(), config);
       label->cloud_image = label->root;
       label->connection.username = "zuul";
       label->connection.connection_port = result->port;

@@ -15,7 +15,7 @@ class Driver : public cloud::CloudDriver {
     return ReadConfig(section, config);
   }
   std::unique_ptr<cloud::Adapter> CreateAdapter(
-      const driver::ProviderEnvironment& environment,
+      const driver::cloud::AdapterEnvironment& environment,
       std::shared_ptr<const driver::ProviderConfig> config) override {
     return std::make_unique<Adapter>(environment.blocking_pool, std::move(config));
   }

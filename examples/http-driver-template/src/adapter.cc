@@ -25,7 +25,7 @@ Instance Describe(const std::string& id, const Machine& machine) {
 
 }  // namespace
 
-Adapter::Adapter(const driver::ProviderEnvironment& environment,
+Adapter::Adapter(const driver::cloud::AdapterEnvironment& environment,
                  std::shared_ptr<const driver::ProviderConfig> config)
     : CloudAdapter(std::move(config)),
       http_(environment.loop, environment.blocking_pool, "nodepool-lantern"),

@@ -2,7 +2,7 @@
 
 #include <nodepool/driver/cloud/api/list_cache.h>
 #include <nodepool/driver/cloud/cloud_adapter.h>
-#include <nodepool/driver/provider_environment.h>
+#include <nodepool/driver/cloud/framework.h>
 #include <nodepool/net/http/curl_client.h>
 
 #include <memory>
@@ -19,7 +19,7 @@ using nodepool::Task;
 
 class Adapter : public cloud::CloudAdapter<Config, Label> {
  public:
-  Adapter(const driver::ProviderEnvironment& environment,
+  Adapter(const driver::cloud::AdapterEnvironment& environment,
           std::shared_ptr<const driver::ProviderConfig> config);
 
   Task<cloud::Instance> Create(cloud::MachineReport& report, cloud::CreateParameters parameters) override;

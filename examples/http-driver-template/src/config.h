@@ -17,7 +17,7 @@ struct Config : nodepool::driver::ProviderConfig {
 
 // What a pool offers under a label.
 struct Label : nodepool::driver::LabelConfig {
-  double ram = 0;  // MiB
+  double ram = 512;  // MiB
 };
 
 const nodepool::config::Schema& ProviderSchema();

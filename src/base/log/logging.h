@@ -8,8 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ids.h"
+
 namespace nodepool::log {
 
+// How serious a line is, as in Python's logging.
 enum class Level { kDebug, kInfo, kWarning, kError, kCritical };
 
 std::string_view ToString(Level level);  // "DEBUG" ... as in the line format
@@ -21,6 +24,8 @@ struct Ids {
   std::string request;
   std::string node;
 };
+inline Ids OfRequest(const RequestId& id) { return {.event = "", .request = id.value, .node = ""}; }
+inline Ids OfNode(const NodeId& id) { return {.event = "", .request = "", .node = id.value}; }
 
 struct Record {
   Level level;

@@ -1,15 +1,16 @@
-#include "cli/commands/aliens.h"
-
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <set>
 
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "cli/commands/commands.h"
 #include "cli/listing_arguments.h"
+#include "cli/show_listing.h"
 #include "cli/unknown_names.h"
 
 namespace nodepool::cli {
+
 namespace {
 
 namespace json = boost::json;
@@ -25,22 +26,22 @@ struct Clouds {
 
 enum class Kind { kMachines, kImages };
 
-Task<Clouds> Ask(driver::Provider& provider, Kind kind) {
+Task<Clouds> Ask(driver::OperatorTools& tools, Kind kind) {
   Clouds found;
   if (kind == Kind::kMachines) {
-    found.machines = co_await provider.ListMachines();
+    found.machines = co_await tools.ListMachines();
   } else {
-    found.images = co_await provider.ListImages();
+    found.images = co_await tools.ListImages();
   }
   co_return found;
 }
 
 // Empty, after a warning, if the cloud cannot be queried.
 Task<Clouds> AskProvider(Context& context, ProviderName name, Kind kind) {
-  std::unique_ptr<driver::Provider> provider = context.make_provider(name);
+  std::unique_ptr<driver::OperatorTools> tools = context.make_tools(name);
   SteadyTime deadline = context.loop.SteadyNow() + kLimit;
-  auto stop = [&provider] { return provider->Stop(); };
-  Task<Clouds> listing = WithDeadline(context.loop, deadline, "listing", Ask(*provider, kind));
+  auto stop = [&tools] { return tools->Stop(); };
+  Task<Clouds> listing = WithDeadline(context.loop, deadline, "listing", Ask(*tools, kind));
   Outcome<Clouds> found = co_await WithCleanup(Attempt(std::move(listing)), stop);
   if (found) co_return std::move(*found);
   context.logger.Warning("Exception listing {} for {}: {}", kind == Kind::kImages ? "alien images" : "aliens",
@@ -90,14 +91,14 @@ std::vector<listing::Column> ImageColumns() {
   return {{"provider", "Provider", listing::Kind::kProvider}, {"name", "Name"}, {"image_id", "Image ID"}};
 }
 
-Task<Listings> ListMachines(Context& context, const Tree& tree, std::optional<ProviderName> provider,
+Task<Listings> ListMachines(Context& context, const Caches& caches, std::optional<ProviderName> provider,
                             bool only_marked) {
   Listings listings(1);
   listings[0].columns = MachineColumns();
   for (const ProviderName& asked : ProvidersToAsk(context, provider)) {
     ProviderName name = asked;
     Clouds found = co_await AskProvider(context, name, Kind::kMachines);
-    std::set<std::string> known = KnownMachines(tree.nodes(), name);
+    std::set<std::string> known = KnownMachines(caches.nodes, name);
     for (const driver::ListedMachine& machine : found.machines) {
       if (known.contains(machine.id) || (only_marked && !machine.metadata.contains(kMark))) continue;
       listings[0].rows.push_back({name.value, machine.name, machine.id, machine.address});
@@ -106,13 +107,13 @@ Task<Listings> ListMachines(Context& context, const Tree& tree, std::optional<Pr
   co_return listings;
 }
 
-Task<Listings> ListImages(Context& context, const Tree& tree, std::optional<ProviderName> provider) {
+Task<Listings> ListImages(Context& context, const Caches& caches, std::optional<ProviderName> provider) {
   Listings listings(1);
   listings[0].columns = ImageColumns();
   for (const ProviderName& asked : ProvidersToAsk(context, provider)) {
     ProviderName name = asked;
     Clouds found = co_await AskProvider(context, name, Kind::kImages);
-    std::set<std::string> known = ReadyUploads(tree.images())[name];
+    std::set<std::string> known = ReadyUploads(caches.images)[name];
     for (const driver::ListedImage& image : found.images) {
       if (!known.contains(image.id)) listings[0].rows.push_back({name.value, image.name, image.id});
     }
@@ -120,24 +121,28 @@ Task<Listings> ListImages(Context& context, const Tree& tree, std::optional<Prov
   co_return listings;
 }
 
-}  // namespace
-
+// Lists machines in the clouds of all providers, or of one, that no node of that provider names
+// (operations.md 13.4). `only_marked`: only those with Nodepool's metadata (D-68). A cloud that cannot be
+// queried is a warning.
 ListingCommand AlienListing(std::optional<ProviderName> provider, bool only_marked) {
-  return {.needs = {.nodes = true},
+  return {.needs = {&Caches::nodes},
           .columns = MachineColumns(),
           .make = [provider, only_marked](
                       Context& context,
-                      const Tree& tree) { return ListMachines(context, tree, provider, only_marked); },
+                      const Caches& caches) { return ListMachines(context, caches, provider, only_marked); },
           .can_be_watched = false};
 }
 
+// Lists images that Nodepool made and that are not ready uploads (operations.md 5.7).
 ListingCommand AlienImageListing(std::optional<ProviderName> provider) {
-  return {
-      .needs = {.images = true},
-      .columns = ImageColumns(),
-      .make = [provider](Context& context, const Tree& tree) { return ListImages(context, tree, provider); },
-      .can_be_watched = false};
+  return {.needs = {&Caches::images},
+          .columns = ImageColumns(),
+          .make = [provider](Context& context,
+                             const Caches& caches) { return ListImages(context, caches, provider); },
+          .can_be_watched = false};
 }
+
+}  // namespace
 
 void RegisterAliens(CLI::App& app, Invocation& invocation) {
   struct Values {

@@ -2,9 +2,12 @@
 
 #include <vector>
 
-#include "cli/invocation.h"
+#include "cli/arguments.h"
 
 namespace nodepool::cli {
+
+// `nodepool help [COMMAND]`, which the parser of the arguments replaces by --help (cli/arguments.h).
+inline constexpr const char* kHelpCommand = "help";
 
 // Declares the command or commands of a file of this folder, with their options.
 using RegisterCommand = void(CLI::App& app, Invocation& invocation);
@@ -15,6 +18,7 @@ RegisterCommand RegisterRequestList;
 RegisterCommand RegisterProviderList;
 RegisterCommand RegisterLabelList;
 RegisterCommand RegisterImageListings;
+RegisterCommand RegisterRunners;
 RegisterCommand RegisterInfo;
 RegisterCommand RegisterAliens;
 RegisterCommand RegisterImagePause;
@@ -45,7 +49,7 @@ struct CommandGroup {
 inline const CommandGroup kCommandGroups[] = {
     {"Looking",
      {&RegisterStatus, &RegisterNodeList, &RegisterRequestList, &RegisterProviderList, &RegisterLabelList,
-      &RegisterInfo, &RegisterAliens}},
+      &RegisterRunners, &RegisterInfo, &RegisterAliens}},
     {"Asking", {&RegisterRequest, &RegisterRelease, &RegisterExec, &RegisterSsh}},
     {"Changing", {&RegisterChangeNode, &RegisterProviderPause, &RegisterErase, &RegisterJobs}},
     {"Images",

@@ -1,9 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "cli/arguments.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/wish_arguments.h"
-#include "cli/durations.h"
+#include "cli/commands/request.h"
 #include "cli/server/exec_by_server.h"
 
 namespace nodepool::cli {
@@ -20,7 +20,7 @@ constexpr Duration kShortestLease = std::chrono::seconds(30);
 constexpr Duration kLongestLease = std::chrono::hours(24);
 constexpr Duration kLongestWait = 365 * std::chrono::hours(24);
 
-void AddLoginOptions(CLI::App& command, LoginOptions& login) {
+void AddLoginOptions(CLI::App& command, net::LoginOptions& login) {
   command.add_option("-i,--identity", login.identity, "log in with this private key")
       ->envname("NODEPOOL_IDENTITY")
       ->check(CLI::ExistingFile)

@@ -7,12 +7,7 @@
 #include <fstream>
 
 #include "async/task_group.h"
-#include "cli/commands/image_data.h"
-#include "cli/commands/image_delete.h"
-#include "cli/commands/image_pause.h"
-#include "cli/commands/record_listings.h"
 #include "cli/fixture_for_test.h"
-#include "cli/image_requests.h"
 
 namespace nodepool::cli {
 namespace {
@@ -35,15 +30,10 @@ class ImageCommandTest : public CommandTest {
   store::UploadKey Key() {
     return {{ImageName("deb-12"), BuildId(kBuild)}, ProviderName("cloud"), UploadId("0000000001")};
   }
-  std::string Done(Task<int> command) {
-    out_.str("");
-    EXPECT_EQ(time_.Run(std::move(command)), 0);
-    return out_.str();
-  }
   // The reason why the command is refused, which ends with status 1.
-  std::string Refused(Task<int> command) {
+  std::string Refused(std::vector<std::string> words) {
     out_.str("");
-    EXPECT_EQ(time_.Run(std::move(command)), 1);
+    EXPECT_EQ(Run(std::move(words)), 1);
     EXPECT_EQ(out_.str(), "");
     return log_.records().empty() ? "" : log_.records().back().text;
   }
@@ -86,15 +76,15 @@ TEST_F(ImageCommandTest, Listings) {
   PutUpload();
   Put("/nodepool/images/deb-12/builds/broken", "{");
   std::uint64_t before = our_writes();
-  EXPECT_THAT(Shown(BuildListing()), HasSubstr(std::string("| deb-12-") + kBuild +
-                                               " | deb-12 | nb01    | qcow2,raw | ready | 00:00:01:01 |"));
-  EXPECT_EQ(ShownAsJson(UploadListing()),
+  EXPECT_THAT(Shown({"dib-image-list"}),
+              HasSubstr(std::string("| deb-12-") + kBuild +
+                        " | deb-12 | nb01    | qcow2,raw | ready | 00:00:01:01 |"));
+  EXPECT_EQ(ShownAsJson({"image-list"}),
             std::string(R"([{"id":")") + kBuild +
                 R"(","upload_id":"0000000001","provider":"cloud","image":"deb-12","external_name":"n",)"
                 R"("external_id":"x","state":"ready","age":10,"state_since":1699999990}])"
                 "\n");
-  EXPECT_THAT(Shown(ImageStatusListing()),
-              HasSubstr("| deb-12 | False  |               |                   |"));
+  EXPECT_THAT(Shown({"image-status"}), HasSubstr("| deb-12 | False  |               |                   |"));
   EXPECT_EQ(log_.Count("broken"), 3);
   EXPECT_EQ(our_writes(), before);
 }
@@ -102,26 +92,25 @@ TEST_F(ImageCommandTest, Listings) {
 // B-cli-pause, B-cli-status, operations.16.6
 TEST_F(ImageCommandTest, PausedAndAskedFor) {
   Configure();
-  EXPECT_EQ(time_.Run(PauseImage(context_, ImageName("deb-12"))), 1);
+  EXPECT_EQ(Run({"image-pause", "deb-12"}), 1);
   EXPECT_EQ(log_.Count("There is no image deb-12"), 1);
   PutBuild();
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(Done(PauseImage(context_, ImageName("deb-12"))), "");
-  EXPECT_THAT(Shown(BuildListing()), HasSubstr("| paused |"));
-  EXPECT_EQ(Done(RequestBuild(context_, ImageName("deb-12"), false)), "");
-  EXPECT_THAT(Shown(ImageStatusListing()), HasSubstr("| deb-12 | True   | pending       | 00:00:00:00"));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Shown({"image-pause", "deb-12"}), "");
+  EXPECT_THAT(Shown({"dib-image-list"}), HasSubstr("| paused |"));
+  EXPECT_EQ(Shown({"image-build", "deb-12"}), "");
+  EXPECT_THAT(Shown({"image-status"}), HasSubstr("| deb-12 | True   | pending       | 00:00:00:00"));
   auto lock = time_.Run(others_.images.TryLock(ImageName("deb-12")));
-  EXPECT_THAT(Shown(ImageStatusListing()), HasSubstr("| building "));
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(Done(UnpauseImage(context_, ImageName("deb-12"))), "");
-  EXPECT_EQ(Refused(UnpauseImage(context_, ImageName("nope"))),
-            "nope is not configured, and there are no records of it");
-  EXPECT_THAT(Shown(BuildListing()), HasSubstr("| ready |"));
+  EXPECT_THAT(Shown({"image-status"}), HasSubstr("| building "));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Shown({"image-unpause", "deb-12"}), "");
+  EXPECT_EQ(Refused({"image-unpause", "nope"}), "nope is not configured, and there are no records of it");
+  EXPECT_THAT(Shown({"dib-image-list"}), HasSubstr("| ready |"));
 }
 
 // operations.16.6, B-build-pause
 TEST_F(ImageCommandTest, OnlyWhatIsConfiguredAndNotPausedCanBeAskedFor) {
-  EXPECT_EQ(time_.Run(RequestBuild(context_, ImageName("deb-12"), false)), 1);
+  EXPECT_EQ(Run({"image-build", "deb-12"}), 1);
   Configure(true);
-  EXPECT_EQ(time_.Run(RequestBuild(context_, ImageName("deb-12"), false)), 1);
+  EXPECT_EQ(Run({"image-build", "deb-12"}), 1);
   EXPECT_FALSE(Exists("/nodepool"));
 }
 
@@ -141,7 +130,7 @@ struct Waiting {
 TEST_F(ImageCommandTest, WaitsUntilTheBuildIsReadyAndTellsOfProgress) {
   Configure();
   PutBuild();
-  Waiting waiting(time_, RequestBuild(context_, ImageName("deb-12"), true));
+  Waiting waiting(time_, Command({"image-build", "deb-12", "--wait"}));
   EXPECT_TRUE(Exists("/nodepool/images/deb-12/request-build"));
   std::string build = "/nodepool/images/deb-12/builds/fedcba9876543210fedcba9876543210";
   std::string name = "Build deb-12-fedcba9876543210fedcba9876543210";
@@ -165,7 +154,7 @@ TEST_F(ImageCommandTest, ShowsTheLogOfABuildOnThisHost) {
   config_->common.build_log_dir = folder;
   std::ofstream log(folder + "/deb-12-fedcba9876543210fedcba9876543210.log");
   log << "first line\nsecond " << std::flush;
-  Waiting waiting(time_, RequestBuild(context_, ImageName("deb-12"), true));
+  Waiting waiting(time_, Command({"image-build", "deb-12", "--wait"}));
   std::string build = "/nodepool/images/deb-12/builds/fedcba9876543210fedcba9876543210";
   Put(build, R"({"state": "building", "state_time": 1, "builder": "nb01"})");
   time_.Advance(std::chrono::seconds(5));
@@ -188,7 +177,7 @@ TEST_F(ImageCommandTest, AnUploadIsMadeAnew) {
   ConfigureProviders({"cloud", "other"});
   PutBuild();
   PutUpload();
-  Waiting waiting(time_, RequestUpload(context_, std::nullopt, ImageName("deb-12"), true));
+  Waiting waiting(time_, Command({"image-upload", "deb-12", "--wait"}));
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "deleting")"));
   EXPECT_THAT(out_.str(), HasSubstr("cloud: upload 0000000001 of build deb-12-"));
   EXPECT_THAT(out_.str(),
@@ -203,18 +192,18 @@ TEST_F(ImageCommandTest, AnUploadIsMadeAnew) {
 
 TEST_F(ImageCommandTest, AnUploadToOneProvider) {  // D-70
   ConfigureProviders({"cloud", "other"});
-  EXPECT_EQ(time_.Run(RequestUpload(context_, ProviderName("cloud"), ImageName("deb-12"), false)), 1);
+  EXPECT_EQ(Run({"image-upload", "cloud", "deb-12"}), 1);
   EXPECT_EQ(log_.Count("has no ready build"), 1);
   PutBuild();
   PutUpload();
-  EXPECT_EQ(time_.Run(RequestUpload(context_, ProviderName("unknown"), ImageName("deb-12"), false)), 1);
-  EXPECT_EQ(time_.Run(RequestUpload(context_, ProviderName("cloud"), ImageName("unknown"), false)), 1);
+  EXPECT_EQ(Run({"image-upload", "unknown", "deb-12"}), 1);
+  EXPECT_EQ(Run({"image-upload", "cloud", "unknown"}), 1);
   EXPECT_EQ(log_.Count("is not one of the configured providers"), 1);
   EXPECT_EQ(log_.Count("does not list the image"), 1);
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "ready")"));
-  Done(RequestUpload(context_, ProviderName("other"), ImageName("deb-12"), false));
+  Shown({"image-upload", "other", "deb-12"});
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "ready")"));
-  Done(RequestUpload(context_, ProviderName("cloud"), ImageName("deb-12"), false));
+  Shown({"image-upload", "cloud", "deb-12"});
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "deleting")"));
 }
 
@@ -222,9 +211,9 @@ TEST_F(ImageCommandTest, AnUpdateIsABuildAndItsUpload) {  // D-70
   ConfigureProviders({"cloud"});
   PutBuild();
   PutUpload();
-  EXPECT_EQ(time_.Run(RequestUpdate(context_, ProviderName("unknown"), ImageName("deb-12"), true)), 1);
+  EXPECT_EQ(Run({"image-update", "unknown", "deb-12", "--wait"}), 1);
   EXPECT_FALSE(Exists("/nodepool/images/deb-12/request-build"));
-  Waiting waiting(time_, RequestUpdate(context_, std::nullopt, ImageName("deb-12"), true));
+  Waiting waiting(time_, Command({"image-update", "all", "deb-12", "--wait"}));
   EXPECT_TRUE(Exists("/nodepool/images/deb-12/request-build"));
   std::string build = "/nodepool/images/deb-12/builds/fedcba9876543210fedcba9876543210";
   Put(build, R"({"state": "ready", "state_time": 2})");
@@ -244,7 +233,7 @@ TEST_F(ImageCommandTest, OnlyAnImageThatALabelUsesIsUpdated) {
     auto provider = std::make_shared<driver::ProviderConfig>(*config_->providers[ProviderName("cloud")]);
     provider->pools[PoolName("main")] = std::make_shared<driver::PoolConfig>(pool);
     config_->providers[ProviderName("cloud")] = std::move(provider);
-    EXPECT_EQ(time_.Run(RequestUpdate(context_, std::nullopt, ImageName("deb-12"), false)), 1);
+    EXPECT_EQ(Run({"image-update", "all", "deb-12"}), 1);
   };
   driver::PoolConfig disabled = *config_->providers[ProviderName("cloud")]->pools.at(PoolName("main"));
   disabled.max_servers = 0;
@@ -254,24 +243,26 @@ TEST_F(ImageCommandTest, OnlyAnImageThatALabelUsesIsUpdated) {
                        "or build the image alone with image-build deb-12"),
             2);
   EXPECT_FALSE(Exists("/nodepool/images/deb-12/request-build"));
-  EXPECT_EQ(Done(RequestBuild(context_, ImageName("deb-12"), false)), "");
+  EXPECT_EQ(Shown({"image-build", "deb-12"}), "");
 }
 
 // operations.5.6, 16.7, D-66
 TEST_F(ImageCommandTest, DeletingMarks) {
   std::string name = std::string("deb-12-") + kBuild;
-  EXPECT_EQ(Refused(DibImageDelete(context_, name)), "Build " + name + " not found");
-  EXPECT_EQ(Refused(ImageDelete(context_, Key(), false)), "Image upload not found");
-  EXPECT_EQ(time_.Run(DibImageDelete(context_, "nodash")), 1);
-  EXPECT_EQ(Refused(DibImageDelete(context_, "a/b-c")), "Build a/b-c not found");
+  std::vector<std::string> deletion = {"image-delete", "--provider", "cloud",       "--image",   "deb-12",
+                                       "--build-id",   kBuild,       "--upload-id", "0000000001"};
+  EXPECT_EQ(Refused({"dib-image-delete", name}), "Build " + name + " not found");
+  EXPECT_EQ(Refused(deletion), "Image upload not found");
+  EXPECT_EQ(Run({"dib-image-delete", "nodash"}), 1);
+  EXPECT_EQ(Refused({"dib-image-delete", "a/b-c"}), "Build a/b-c not found");
   PutBuild("building");
   PutUpload("uploading");
-  EXPECT_EQ(Refused(DibImageDelete(context_, name)), "Cannot delete a build in progress");
-  EXPECT_EQ(Refused(ImageDelete(context_, Key(), false)), "Cannot delete because image upload in progress");
+  EXPECT_EQ(Refused({"dib-image-delete", name}), "Cannot delete a build in progress");
+  EXPECT_EQ(Refused(deletion), "Cannot delete because image upload in progress");
   PutBuild();
   PutUpload();
-  EXPECT_EQ(Done(DibImageDelete(context_, name)), "");
-  EXPECT_EQ(Done(ImageDelete(context_, Key(), false)), "");
+  EXPECT_EQ(Shown({"dib-image-delete", name}), "");
+  EXPECT_EQ(Shown(deletion), "");
   EXPECT_THAT(Data(build_path_), HasSubstr(R"("state": "deleting")"));
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "deleting")"));
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("external_id": "x")"));
@@ -283,15 +274,15 @@ TEST_F(ImageCommandTest, AnUploadIsMeantByItsNumberOrByItsIdInTheCloud) {
   PutBuild();
   for (const char* id : {"1", "0000000001", "x"}) {
     PutUpload();
-    EXPECT_EQ(Done(ImageDeleteById(context_, id, false)), "");
+    EXPECT_EQ(Shown({"image-delete", id}), "");
     EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "deleting")")) << id;
   }
   for (const char* id : {"2", "01x", "y", "0"}) {
-    EXPECT_EQ(Refused(ImageDeleteById(context_, id, false)), "Image upload not found") << id;
+    EXPECT_EQ(Refused({"image-delete", id}), "Image upload not found") << id;
   }
   PutUpload();
   Put(build_path_ + "/providers/other/images/0000000001", Data(upload_path_));
-  EXPECT_EQ(time_.Run(ImageDeleteById(context_, "1", false)), 1) << "which of the two?";
+  EXPECT_EQ(Run({"image-delete", "1"}), 1) << "which of the two?";
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "ready")"));
 }
 
@@ -299,9 +290,9 @@ TEST_F(ImageCommandTest, AnUploadIsMeantByItsNumberOrByItsIdInTheCloud) {
 TEST_F(ImageCommandTest, ForcedTheRecordGoesAtOnce) {
   PutBuild();
   PutUpload("uploading");
-  EXPECT_EQ(Refused(ImageDeleteById(context_, "1", true)), "Cannot delete because image upload in progress");
+  EXPECT_EQ(Refused({"image-delete", "1", "--force"}), "Cannot delete because image upload in progress");
   PutUpload();
-  EXPECT_EQ(Done(ImageDeleteById(context_, "1", true)), "");
+  EXPECT_EQ(Shown({"image-delete", "1", "--force"}), "");
   EXPECT_FALSE(Exists(upload_path_));
 }
 
@@ -310,13 +301,13 @@ TEST_F(ImageCommandTest, ExportAndImport) {
   Configure();
   PutBuild();
   PutUpload();
-  Done(PauseImage(context_, ImageName("deb-12")));
-  Done(RequestBuild(context_, ImageName("deb-12"), false));
+  Shown({"image-pause", "deb-12"});
+  Shown({"image-build", "deb-12"});
   std::string folder = (std::filesystem::temp_directory_path() / "nodepool-export-XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   std::string path = folder + "/data";
   std::ofstream(path) << std::string(10000, 'x');
-  EXPECT_EQ(Done(ExportImageData(context_, path)), "");
+  EXPECT_EQ(Shown({"export-image-data", path}), "");
   struct stat status;
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
@@ -328,12 +319,12 @@ TEST_F(ImageCommandTest, ExportAndImport) {
             (boost::json::object{{pause, ""}, {build_path_, build}, {upload_path_, upload}}));
   Erase("/nodepool");
   Put("/nodepool/components/builder/nb010000000000", R"({"hostname": "nb01", "state": "running"})");
-  EXPECT_THROW(time_.Run(ImportImageData(context_, path, false)), Error) << "a builder runs";
+  EXPECT_THROW(Run({"import-image-data", path}), Error) << "a builder runs";
   EXPECT_FALSE(Exists(build_path_));
-  EXPECT_EQ(Done(ImportImageData(context_, path, true)), "");
+  EXPECT_EQ(Shown({"import-image-data", path, "--force"}), "");
   EXPECT_EQ(log_.Count("1 image, 1 build, 1 upload imported from " + path), 1);
   Erase("/nodepool");
-  EXPECT_EQ(Done(ImportImageData(context_, path, false)), "");
+  EXPECT_EQ(Shown({"import-image-data", path}), "");
   EXPECT_EQ(Data(build_path_), build);
   EXPECT_EQ(Data(upload_path_), upload);
   EXPECT_EQ(Data(pause), "");
@@ -344,14 +335,14 @@ TEST_F(ImageCommandTest, ExportAndImport) {
   EXPECT_EQ(next.id.upload.value, "0000000003") << "1 was restored, 2 is the lock's directory";
   // Existing records are overwritten, and nothing else is changed.
   zk_.tree().Set({build_path_, "", -1}, 0, time_.clock().Now());
-  EXPECT_EQ(Done(ImportImageData(context_, path, false)), "");
+  EXPECT_EQ(Shown({"import-image-data", path}), "");
   EXPECT_EQ(Data(build_path_), build);
   EXPECT_TRUE(time_.Run(others_.images.ReadUpload(next.id)));
   time_.Run(others_.tree.Unlock(*lock));
   std::ofstream(path) << "[]";
-  EXPECT_THROW(time_.Run(ImportImageData(context_, path, false)), Error);
-  EXPECT_THROW(time_.Run(ImportImageData(context_, folder + "/none", false)), Error);
-  EXPECT_THROW(time_.Run(ExportImageData(context_, folder + "/none/x")), Error);
+  EXPECT_THROW(Run({"import-image-data", path}), Error);
+  EXPECT_THROW(Run({"import-image-data", folder + "/none"}), Error);
+  EXPECT_THROW(Run({"export-image-data", folder + "/none/x"}), Error);
   std::filesystem::remove_all(folder);
 }
 

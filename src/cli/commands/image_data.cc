@@ -1,4 +1,4 @@
-#include "cli/commands/image_data.h"
+#include "store/image_data.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,14 +14,16 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <string>
 
 #include "base/error.h"
+#include "cli/command.h"
 #include "cli/commands/commands.h"
-#include "cli/counted.h"
-#include "store/image_data.h"
+#include "cli/console.h"
 #include "store/record_counts.h"
 
 namespace nodepool::cli {
+
 namespace {
 
 namespace json = boost::json;
@@ -106,8 +108,8 @@ Task<> RefuseWhileDaemonsRun(Context& context) {
   }
 }
 
-}  // namespace
-
+// `nodepool export-image-data FILE` and `import-image-data FILE` (operations.md 5.8): the records of images
+// as a JSON object, path to text. Logs how many were written.
 Task<int> ExportImageData(Context& context, std::string path) {
   std::map<std::string, std::string> records = co_await store::ExportImages(context.store);
   json::object content;
@@ -117,6 +119,8 @@ Task<int> ExportImageData(Context& context, std::string path) {
   co_return 0;
 }
 
+// Unless `is_forced`, throws Error(kConflict) if a launcher or builder is registered; nothing is written
+// then.
 Task<int> ImportImageData(Context& context, std::string path, bool is_forced) {
   std::map<std::string, std::string> records = ReadFile(path);
   if (!is_forced) co_await RefuseWhileDaemonsRun(context);
@@ -125,6 +129,8 @@ Task<int> ImportImageData(Context& context, std::string path, bool is_forced) {
   context.logger.Info("{} imported from {}", counts, path);
   co_return 0;
 }
+
+}  // namespace
 
 void RegisterImageData(CLI::App& app, Invocation& invocation) {
   struct Values {

@@ -1,4 +1,3 @@
-#include "cli/commands/jobs.h"
 
 #include <gmock/gmock.h>
 
@@ -8,21 +7,22 @@ namespace nodepool::cli {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class JobsCommandTest : public CommandTest {
  protected:
   std::string Create(std::string name, std::optional<std::int64_t> limit) {
     out_.str("");
-    EXPECT_EQ(time_.Run(CreateJob(context_, {std::move(name), limit, {}})), 0);
+    std::vector<std::string> words = {"job-create", std::move(name)};
+    if (limit) words.insert(words.end(), {"--hold-on-failure", std::to_string(*limit)});
+    EXPECT_EQ(Run(std::move(words)), 0);
     return out_.str();
   }
-  int Delete(std::string id) { return time_.Run(DeleteJob(context_, std::move(id))); }
+  int Delete(std::string id) { return Run({"job-delete", "--", std::move(id)}); }
 };
 
 // operations.13.5
 TEST_F(JobsCommandTest, Golden) {
-  EXPECT_EQ(Shown(JobListing(Output::kTable)),
+  EXPECT_EQ(Shown({"job-list"}),
             "+----+------+-----------------+\n"
             "| ID | Name | Hold on Failure |\n"
             "+----+------+-----------------+\n"
@@ -39,7 +39,7 @@ TEST_F(JobsCommandTest, Golden) {
             "| 2  | unit-py28 | 0               |\n"
             "+----+-----------+-----------------+\n");
   EXPECT_EQ(
-      ShownAsJson(JobListing(Output::kJson)),
+      ShownAsJson({"job-list"}),
       R"([{"id":0,"name":"unit-py27","hold_on_failure":2},{"id":1,"name":"^unit-","hold_on_failure":null},)"
       R"({"id":2,"name":"unit-py28","hold_on_failure":0}])"
       "\n");
@@ -50,7 +50,7 @@ TEST_F(JobsCommandTest, ARuleThatExistsIsNotMadeAgain) {
   std::string listed = Create("unit", 2);
   EXPECT_EQ(Create("unit", 2), listed);
   EXPECT_EQ(log_.Count("Rule 0 for unit exists already"), 1);
-  EXPECT_EQ(time_.Run(CreateJob(context_, {"unit", 3, {}})), 1);
+  EXPECT_EQ(Run({"job-create", "unit", "--hold-on-failure", "3"}), 1);
   EXPECT_EQ(log_.Count("Rule 0 for unit exists, and would apply before the new one; job-delete 0 first"), 1);
   EXPECT_FALSE(Exists("/nodepool/jobs/0000000001"));
 }
@@ -71,11 +71,15 @@ TEST_F(JobsCommandTest, DeletesByNumber) {
 }
 
 TEST_F(JobsCommandTest, NamesThatCannotBeMeant) {
-  EXPECT_THAT(RefuseBadJobName("unit"), IsEmpty());
-  EXPECT_THAT(RefuseBadJobName("^unit-(a|b)$"), IsEmpty());
-  EXPECT_THAT(RefuseBadJobName("^("), HasSubstr("not a regular expression"));
+  Create("unit", {});
+  Create("^unit-(a|b)$", {});
+  auto refusal = [this](std::string name) {
+    Outcome<int> created = time_.Run(Attempt(Command({"job-create", std::move(name)})));
+    return created ? "" : created.error().message();
+  };
+  EXPECT_THAT(refusal("^("), HasSubstr("not a regular expression"));
   for (std::string bad : {std::string(), std::string("\xff"), std::string(256, 'a')})
-    EXPECT_FALSE(RefuseBadJobName(bad).empty());
+    EXPECT_THAT(refusal(bad), HasSubstr("NAME"));
 }
 
 }  // namespace

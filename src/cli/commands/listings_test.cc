@@ -1,18 +1,14 @@
 // The exact output of the listing commands.
+
 #include <gmock/gmock.h>
 
 #include "async/task_group.h"
 #include "base/text.h"
-#include "cli/commands/info.h"
-#include "cli/commands/record_listings.h"
-#include "cli/commands/request_list.h"
 #include "cli/fixture_for_test.h"
-#include "model/decline_reasons.h"
 
 namespace nodepool::cli {
 namespace {
 
-using listing::Kind;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -21,7 +17,7 @@ class ListTest : public CommandTest {};
 // operations.16.2.
 TEST_F(ListTest, AnEmptyTreeGivesHeadersAndIsNotWrittenTo) {
   std::uint64_t before = our_writes();
-  EXPECT_EQ(Shown(NodeListing(listing::NodeColumns::kBrief)),
+  EXPECT_EQ(Shown({"list"}),
             "+----+----------+-------+-----------+-------------+------+-------+-----+--------+\n"
             "| ID | Provider | Label | Server ID | Public IPv4 | IPv6 | State | Age | Locked |\n"
             "+----+----------+-------+-----------+-------------+------+-------+-----+--------+\n"
@@ -35,7 +31,7 @@ TEST_F(ListTest, LockedNodesAreShownAsSuchWithoutAWrite) {
   NodeId second = AddNode(ReadyNode());
   auto lock = time_.Run(others_.nodes.TryLock(second));
   std::uint64_t before = our_writes();
-  ShownAsJson(NodeListing(listing::NodeColumns::kBrief));
+  ShownAsJson({"list"});
   EXPECT_THAT(out_.str(),
               HasSubstr("\"id\":\"" + first.value + "\",\"provider\":\"cloud\",\"label\":[\"small\"]"));
   EXPECT_THAT(out_.str(), HasSubstr("\"locked\":\"unlocked\"},{\"id\":\"" + second.value));
@@ -52,11 +48,11 @@ TEST_F(ListTest, UnreadableRecordsAreReportedAndLeftOut) {
   zk_.tree().Create({"/nodepool/nodes/0000000078", ""}, 0, time_.clock().Now());
   zk_.tree().Create({"/nodepool/requests", ""}, 0, time_.clock().Now());
   zk_.tree().Create({"/nodepool/requests/200-0000000005", "[]"}, 0, time_.clock().Now());
-  ShownAsJson(NodeListing(listing::NodeColumns::kBrief));
+  ShownAsJson({"list"});
   EXPECT_THAT(out_.str(), HasSubstr(good.value));
   EXPECT_THAT(out_.str(), Not(HasSubstr("000000007")));
   EXPECT_EQ(log_.Count("0000000077"), 1);
-  ShownAsJson(RequestListing(RequestColumns::kBrief, Output::kJson));
+  ShownAsJson({"request-list"});
   EXPECT_EQ(log_.Count("200-0000000005"), 1);
 }
 
@@ -71,7 +67,7 @@ TEST_F(ListTest, RequestsAreSortedById) {
   request.relative_priority = 7;
   time_.Run(others_.requests.Create("100", request, true));
   EXPECT_EQ(
-      Shown(RequestListing(RequestColumns::kBrief, Output::kTable)),
+      Shown({"request-list"}),
       "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
       "| Request ID     | Priority | State     | Requestor | Node Types | Nodes | Declined By | Event ID |\n"
       "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
@@ -99,7 +95,7 @@ TEST_F(ListTest, ProvidersAsTheirLaunchersSayTheyAre) {
       R"({"hostname": "np03", "state": "running", "id": "l3", "provider_name": "old", "supported_labels": []})");
   std::uint64_t before = our_writes();
   EXPECT_EQ(
-      ShownAsJson(ProviderListing()),
+      ShownAsJson({"provider-list"}),
       R"([{"name":"cloud","driver":"fake","launcher":"np01","state":"up","since":1.69999994E9,"nodes":1,)"
       R"("used":{"cores":2,"instances":1},"free":{"cores":6},"why":""},)"
       R"({"name":"cloud","driver":"fake","launcher":"np02","state":"failing","since":1.69999997E9,"nodes":1,)"
@@ -116,9 +112,7 @@ TEST_F(ListTest, ProvidersAsTheirLaunchersSayTheyAre) {
 
 TEST_F(ListTest, ProvidersAreFollowedAndChosen) {
   config_->common.providers = {{ProviderName("cloud"), "fake", {}}, {ProviderName("other"), "fake", {}}};
-  View view;
-  view.filter = {{Kind::kState, {"unserved"}}, {Kind::kProvider, {"other"}}};
-  std::string shown = Shown(ProviderListing(), view);
+  std::string shown = Shown({"provider-list", "--state", "unserved", "--provider", "other"});
   EXPECT_THAT(shown, HasSubstr("| other    | fake   |          | unserved |"));
   EXPECT_THAT(shown, Not(HasSubstr("cloud")));
   EXPECT_FALSE(Exists("/nodepool"));
@@ -134,7 +128,7 @@ TEST_F(ListTest, InfoShowsOneProvider) {
   Put("/nodepool/images/deb-12/builds/b1/providers/cloud/images/0000000002", R"({"state": "ready"})");
   Put("/nodepool/images/deb-12/builds/b1/providers/cloud/images/0000000001", R"({"state": "deleting"})");
   Put("/nodepool/images/deb-12/builds/b1/providers/elsewhere/images/0000000001", R"({"state": "ready"})");
-  EXPECT_EQ(Shown(InfoListing(ProviderName("cloud"))),
+  EXPECT_EQ(Shown({"info", "cloud"}),
             "ZooKeeper data for provider cloud\n"
             "\n"
             "Image data:\n"
@@ -152,18 +146,18 @@ TEST_F(ListTest, InfoShowsOneProvider) {
             "| 0000000000 | i-1       |\n"
             "+------------+-----------+\n");
   EXPECT_EQ(node.value, "0000000000");
-  EXPECT_EQ(ShownAsJson(InfoListing(ProviderName("cloud"))),
+  EXPECT_EQ(ShownAsJson({"info", "cloud"}),
             R"({"provider":"cloud","images":[{"image":"deb-12","build_id":"b1","upload_ids":["0000000001",)"
             R"("0000000002"]},{"image":"deb-12","build_id":"b2","upload_ids":[]}],)"
-            R"("nodes":[{"id":"0000000000","server_id":"i-1"}],"paused":[]})"
+            R"("nodes":[{"id":"0000000000","server_id":"i-1"}],"paused":[],"breakers":[]})"
             "\n");
 }
 
 // D-66
 TEST_F(ListTest, NothingIsShownOfAProviderThatNobodyKnows) {
   config_->common.providers.push_back({.name = ProviderName("cloud")});
-  EXPECT_THAT(Shown(InfoListing(ProviderName("cloud"))), HasSubstr("ZooKeeper data for provider cloud\n"));
-  Outcome<int> shown = time_.Run(Attempt(ShowListing(context_, InfoListing(ProviderName("clod")), {})));
+  EXPECT_THAT(Shown({"info", "cloud"}), HasSubstr("ZooKeeper data for provider cloud\n"));
+  Outcome<int> shown = time_.Run(Attempt(Command({"info", "clod"})));
   ASSERT_FALSE(shown);
   EXPECT_EQ(shown.error().message(),
             "clod is not configured, and there are no records of it; did you mean cloud?");
@@ -173,10 +167,9 @@ TEST_F(ListTest, NothingIsShownOfAProviderThatNobodyKnows) {
 TEST_F(ListTest, AFilterThatNobodyKnowsIsAWarning) {
   AddNode(ReadyNode());
   config_->common.labels[LabelName("large")];
-  for (const char* known : {"small", "large"})
-    Shown(NodeListing(listing::NodeColumns::kBrief), {.filter = {{Kind::kLabel, {known}}}});
+  for (const char* known : {"small", "large"}) Shown({"list", "--label", known});
   EXPECT_EQ(log_.Count("not configured"), 0);
-  Shown(NodeListing(listing::NodeColumns::kBrief), {.filter = {{Kind::kLabel, {"lagre"}}}});
+  Shown({"list", "--label", "lagre"});
   EXPECT_EQ(log_.Count("lagre is not configured, and there are no records of it; did you mean large?"), 1);
 }
 
@@ -189,7 +182,7 @@ TEST_F(ListTest, BuildsAndUploads) {
       R"({"state": "uploading", "state_time": 1699999990.5, "external_name": "n"})");
   Put("/nodepool/images/rocky/builds/b9", R"({"state": "building", "state_time": 1699999999})");
   Put("/nodepool/images/rocky/pause", "");
-  EXPECT_EQ(Shown(BuildListing()),
+  EXPECT_EQ(Shown({"dib-image-list"}),
             "+-----------+--------+---------+-----------+--------+-------------+\n"
             "| ID        | Image  | Builder | Formats   | State  | Age         |\n"
             "+-----------+--------+---------+-----------+--------+-------------+\n"
@@ -197,18 +190,18 @@ TEST_F(ListTest, BuildsAndUploads) {
             "| rocky-b9  | rocky  |         |           | paused | 00:00:00:01 |\n"
             "+-----------+--------+---------+-----------+--------+-------------+\n");
   EXPECT_EQ(
-      ShownAsJson(BuildListing()),
+      ShownAsJson({"dib-image-list"}),
       R"([{"id":"deb-12-b1","image":"deb-12","builder":"nb01","formats":["qcow2","raw"],"state":"ready",)"
       R"("age":61,"state_since":1699999939},{"id":"rocky-b9","image":"rocky","builder":null,"formats":[],)"
       R"("state":"paused","age":1,"state_since":1699999999}])"
       "\n");
-  EXPECT_EQ(Shown(BuildListing(), {.filter = {{Kind::kState, {"paused"}}}}),
+  EXPECT_EQ(Shown({"dib-image-list", "--state", "paused"}),
             "+----------+-------+---------+---------+--------+-------------+\n"
             "| ID       | Image | Builder | Formats | State  | Age         |\n"
             "+----------+-------+---------+---------+--------+-------------+\n"
             "| rocky-b9 | rocky |         |         | paused | 00:00:00:01 |\n"
             "+----------+-------+---------+---------+--------+-------------+\n");
-  EXPECT_EQ(Shown(UploadListing()),
+  EXPECT_EQ(Shown({"image-list"}),
             "+----------+------------+----------+--------+---------------------+-------------------+---------"
             "--+-------------"
             "+\n"
@@ -225,16 +218,16 @@ TEST_F(ListTest, BuildsAndUploads) {
             "--+-------------"
             "+\n");
   EXPECT_THAT(
-      Shown(ImageStatusListing()),
+      Shown({"image-status"}),
       AllOf(HasSubstr("| Image  | Paused | Build Request | Build Request Age | Last Build | Build Age   |"),
             HasSubstr("| deb-12 | False  |               |                   | ready      | 00:00:01:01 |"),
             HasSubstr("| rocky  | True   |               |                   | building   | 00:00:00:01 |")));
   EXPECT_EQ(
-      ShownAsJson(ImageStatusListing()),
+      ShownAsJson({"image-status"}),
       R"([{"image":"deb-12","paused":false,"build_request":null,"build_request_age":null,"build_request_since":null,)"
-      R"("last_build":"ready","last_build_age":61,"last_build_since":1699999939,"last_build_error":null,"no_upload_in":[],"labels_waiting":[]},)"
+      R"("last_build":"ready","last_build_age":61,"last_build_since":1699999939,"last_build_error":null,"upload_error":null,"no_upload_in":[],"labels_waiting":[]},)"
       R"({"image":"rocky","paused":true,"build_request":null,"build_request_age":null,"build_request_since":null,)"
-      R"("last_build":"building","last_build_age":1,"last_build_since":1699999999,"last_build_error":null,"no_upload_in":[],"labels_waiting":[]}])"
+      R"("last_build":"building","last_build_age":1,"last_build_since":1699999999,"last_build_error":null,"upload_error":null,"no_upload_in":[],"labels_waiting":[]}])"
       "\n");
 }
 
@@ -246,55 +239,54 @@ TEST_F(ListTest, RowsAreChosenByStateLabelAndProvider) {
   NodeId second = AddNode(held);
   held.provider = ProviderName("elsewhere");
   NodeId third = AddNode(held);
-  auto ids = [&](listing::RowFilter filter) {
-    std::string json = Shown(NodeListing(listing::NodeColumns::kBrief), {Output::kJson, std::move(filter)});
+  auto ids = [&](std::vector<std::string> filter) {
+    filter.insert(filter.begin(), "list");
+    std::string json = ShownAsJson(std::move(filter));
     std::vector<std::string> found;
     for (const NodeId& id : {first, second, third}) {
       if (json.find('"' + id.value + '"') != std::string::npos) found.push_back(id.value);
     }
     return Join(found, ",");
   };
-  EXPECT_EQ(ids({{Kind::kState, {"hold"}}}), second.value + "," + third.value);
-  EXPECT_EQ(ids({{Kind::kState, {"hold", "ready"}}, {Kind::kProvider, {"cloud"}}}),
+  EXPECT_EQ(ids({"--state", "hold"}), second.value + "," + third.value);
+  EXPECT_EQ(ids({"--state", "hold", "--state", "ready", "--provider", "cloud"}),
             first.value + "," + second.value);
-  EXPECT_EQ(ids({{Kind::kLabel, {"large"}}, {Kind::kProvider, {"elsewhere"}}}), third.value);
-  EXPECT_EQ(ids({{Kind::kLabel, {"nonesuch"}}}), "");
+  EXPECT_EQ(ids({"--label", "large", "--provider", "elsewhere"}), third.value);
+  EXPECT_EQ(ids({"--label", "nonesuch"}), "");
 }
 
 TEST_F(ListTest, ColorsOnATerminalOrWhenToldTo) {
   AddNode(ReadyNode());
-  ListingCommand nodes = NodeListing(listing::NodeColumns::kBrief);
-  EXPECT_THAT(Shown(nodes), Not(HasSubstr("\x1b")));
-  EXPECT_THAT(Shown(nodes, {.color = Color::kAlways}), HasSubstr("| \x1b[32mready\x1b[0m | "));
+  EXPECT_THAT(Shown({"list"}), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(Shown({"list", "--color", "always"}), HasSubstr("| \x1b[32mready\x1b[0m | "));
   context_.wants_color = true;
-  EXPECT_THAT(Shown(nodes), HasSubstr("\x1b[32mready"));
-  EXPECT_THAT(Shown(nodes, {.color = Color::kNever}), Not(HasSubstr("\x1b")));
-  EXPECT_THAT(ShownAsJson(nodes), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(Shown({"list"}), HasSubstr("\x1b[32mready"));
+  EXPECT_THAT(Shown({"list", "--color", "never"}), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(ShownAsJson({"list"}), Not(HasSubstr("\x1b")));
 }
 
 TEST_F(ListTest, ATableFitsTheTerminal) {
   Node node = ReadyNode();
   node.external_id = "4d1f0c2a-7b1e-4a0c-9d3f-0123456789ab";
   AddNode(node);
-  ListingCommand nodes = NodeListing(listing::NodeColumns::kBrief);
-  std::string piped = Shown(nodes);
+  std::string piped = Shown({"list"});
   context_.terminal_width = [] { return 80; };
-  EXPECT_EQ(Shown(nodes),
+  EXPECT_EQ(Shown({"list"}),
             "+------------+----------+-------+-----------+-------+-------------+----------+\n"
             "| ID         | Provider | Label | Server ID | State | Age         | Locked   |\n"
             "+------------+----------+-------+-----------+-------+-------------+----------+\n"
             "| 0000000000 | cloud    | small | 4d1f0c2a… | ready | 00:00:00:00 | unlocked |\n"
             "+------------+----------+-------+-----------+-------+-------------+----------+\n");
-  EXPECT_EQ(Shown(nodes, {.is_wide = true}), piped);
-  EXPECT_EQ(Shown(nodes, {.columns = {"state", "id"}}),
+  EXPECT_EQ(Shown({"list", "--wide"}), piped);
+  EXPECT_EQ(Shown({"list", "--output", "columns=state,id"}),
             "+-------+------------+\n"
             "| State | ID         |\n"
             "+-------+------------+\n"
             "| ready | 0000000000 |\n"
             "+-------+------------+\n");
-  EXPECT_EQ(Shown(nodes, {.output = Output::kJson, .columns = {"state"}}), "[{\"state\":\"ready\"}]\n");
+  EXPECT_EQ(ShownAsJson({"list", "--output", "columns=state"}), "[{\"state\":\"ready\"}]\n");
   context_.terminal_width = [] { return 40; };
-  EXPECT_EQ(Shown(nodes),
+  EXPECT_EQ(Shown({"list"}),
             "+------------+----------+-------+\n"
             "| ID         | Provider | Label |\n"
             "+------------+----------+-------+\n"
@@ -306,30 +298,29 @@ TEST_F(ListTest, ATableFitsTheTerminal) {
 TEST_F(ListTest, WhatDoesNotFitInDetailIsShownInBlocks) {
   AddNode(ReadyNode());
   AddNode(ReadyNode());
-  ListingCommand nodes = NodeListing(listing::NodeColumns::kDetail);
-  View detailed{.is_detailed = true};
+  std::vector<std::string> detailed = {"list", "--detail"};
   context_.terminal_width = [] { return 200; };
-  EXPECT_THAT(Shown(nodes, detailed), HasSubstr("| 0000000001 | cloud "));
+  EXPECT_THAT(Shown(detailed), HasSubstr("| 0000000001 | cloud "));
   context_.terminal_width = [] { return 80; };
-  std::string shown = Shown(nodes, detailed);
+  std::string shown = Shown(detailed);
   EXPECT_THAT(shown, StartsWith("ID:        0000000000\nProvider:  cloud\nLabel:     small\n"));
   EXPECT_THAT(shown,
               HasSubstr("\nPool:      main\nUsername:  zuul\nPort:      22\n\nID:        0000000001\n"));
-  detailed.is_wide = true;
-  EXPECT_THAT(Shown(nodes, detailed), HasSubstr("| 0000000001 | cloud "));
+  detailed.emplace_back("--wide");
+  EXPECT_THAT(Shown(detailed), HasSubstr("| 0000000001 | cloud "));
 }
 
 // A command that follows changes in the background.
 class WatchTest : public CommandTest {
  protected:
-  void Watch(ListingCommand command, View view) {
+  void Watch(std::vector<std::string> words) {
     status_.reset();
     out_.str("");
     tasks_.emplace(time_.loop(), log::Logger("test"));
-    tasks_->Spawn("watch", Run(ShowListing(context_, std::move(command), std::move(view))));
+    tasks_->Spawn("watch", Keep(Command(std::move(words))));
     time_.Advance(std::chrono::milliseconds(100));
   }
-  Task<> Run(Task<int> command) { status_ = co_await std::move(command); }
+  Task<> Keep(Task<int> command) { status_ = co_await std::move(command); }
   // How many tables are printed between just before the change and this long after it.
   int Tables(
       Duration duration, std::function<void()> change = [] {}) {
@@ -342,13 +333,12 @@ class WatchTest : public CommandTest {
   void Interrupt() { time_.Run(tasks_->Stop()); }
   void TearDown() override { Interrupt(); }
 
-  View json_{.output = Output::kJson, .watch = std::chrono::seconds(1)};
   std::optional<int> status_;
   std::optional<TaskGroup> tasks_;
 };
 
 TEST_F(WatchTest, AChangeIsShownAtOnceAndManyOnceInASecond) {
-  Watch(NodeListing(listing::NodeColumns::kBrief), json_);
+  Watch({"list", "--json", "--watch"});
   EXPECT_EQ(out_.str(), "[]\n");
   EXPECT_EQ(Tables(std::chrono::hours(1)), 0) << "nothing changes";
   NodeId id;
@@ -363,8 +353,7 @@ TEST_F(WatchTest, AChangeIsShownAtOnceAndManyOnceInASecond) {
 }
 
 TEST_F(WatchTest, ChangesOfOtherRowsAreNotShown) {
-  json_.filter = {{Kind::kProvider, {"elsewhere"}}};
-  Watch(NodeListing(listing::NodeColumns::kBrief), json_);
+  Watch({"list", "--json", "--watch", "--provider", "elsewhere"});
   EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { AddNode(ReadyNode()); }), 0);
   Node node = ReadyNode();
   node.provider = ProviderName("elsewhere");
@@ -373,7 +362,7 @@ TEST_F(WatchTest, ChangesOfOtherRowsAreNotShown) {
 
 TEST_F(WatchTest, LocksAreFollowedAndAnInterruptionIsTheGoodEnd) {
   NodeId id = AddNode(ReadyNode());
-  Watch(NodeListing(listing::NodeColumns::kBrief), json_);
+  Watch({"list", "--json", "--watch"});
   std::optional<store::LockedNode> lock;
   EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { lock = time_.Run(others_.nodes.TryLock(id)); }), 1);
   EXPECT_THAT(out_.str(), HasSubstr(R"("locked":"locked")"));
@@ -384,17 +373,17 @@ TEST_F(WatchTest, LocksAreFollowedAndAnInterruptionIsTheGoodEnd) {
 }
 
 TEST_F(WatchTest, RequestsAndImagesAreFollowed) {
-  Watch(RequestListing(RequestColumns::kBrief, Output::kJson), json_);
+  Watch({"request-list", "--json", "--watch"});
   NodeRequest request;
   request.SetState(RequestState::kRequested, FromSeconds(1'700'000'000));
   EXPECT_EQ(
       Tables(std::chrono::seconds(10), [&] { time_.Run(others_.requests.Create("200", request, true)); }), 1);
   Interrupt();
-  Watch(ImageStatusListing(), json_);
+  Watch({"image-status", "--json", "--watch"});
   EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { Put("/nodepool/images/deb-12/pause", ""); }), 1);
   EXPECT_THAT(out_.str(), HasSubstr(R"({"image":"deb-12","paused":true)"));
   Interrupt();
-  Watch(ProviderListing(), json_);
+  Watch({"provider-list", "--json", "--watch"});
   auto add_launcher = [&] {
     Put("/nodepool/components/launcher/np0",
         R"({"hostname": "np", "providers": {"cloud": {"state": "up"}}})");
@@ -406,13 +395,13 @@ TEST_F(WatchTest, RequestsAndImagesAreFollowed) {
 TEST_F(WatchTest, ATerminalIsCleared) {
   context_.is_terminal = true;
   context_.terminal_width = [] { return 60; };
-  Watch(NodeListing(listing::NodeColumns::kBrief), {.watch = std::chrono::seconds(1)});
+  Watch({"list", "--watch"});
   EXPECT_THAT(out_.str(), ::testing::StartsWith("\x1b[H\x1b[2J+--"));
   EXPECT_THAT(out_.str(), HasSubstr("Left out: "));
 }
 
 TEST_F(WatchTest, ALostSessionIsToldAndGottenOver) {
-  Watch(NodeListing(listing::NodeColumns::kBrief), json_);
+  Watch({"list", "--json", "--watch"});
   auto lose = [&] {
     zk_.Disconnect(*our_client_);
     zk_.ExpireSession(*our_client_);
@@ -424,106 +413,12 @@ TEST_F(WatchTest, ALostSessionIsToldAndGottenOver) {
 }
 
 TEST_F(WatchTest, ItEndsWhenNobodyReads) {
-  Watch(NodeListing(listing::NodeColumns::kBrief), json_);
+  Watch({"list", "--json", "--watch"});
   time_.Advance(std::chrono::seconds(5));
   out_.setstate(std::ios::badbit);
   Put("/nodepool/nodes/0000000099", R"({"state": "ready"})");
   time_.Advance(std::chrono::milliseconds(100));
   EXPECT_EQ(status_, 0);
-}
-
-class RequestDetailTest : public CommandTest {
- protected:
-  void SetUp() override {
-    NodeRequest request;
-    request.SetState(RequestState::kRequested, FromSeconds(1'699'999'940));
-    request.node_types = {LabelName("small")};
-    request.requestor = "zuul";
-    request.tenant_name = "t1";
-    id_ = time_.Run(others_.requests.Create("200", std::move(request), false));
-    context_.ask_launcher = [this](LauncherAddress launcher, std::string target) {
-      return Answer(std::move(launcher.hostname), std::move(target));
-    };
-    for (const char* hostname : {"np01", "np02"}) AddLauncher(hostname);
-    AddLauncher("np01");  // a second process on the same host
-  }
-  void AddLauncher(const char* hostname) {
-    std::string path = fmt::format("/nodepool/components/launcher/{}{:010}", hostname, ++launchers_);
-    std::string record =
-        fmt::format(R"({{"hostname": "{}", "kind": "launcher", "state": "running"}})", hostname);
-    time_.Run(zk::EnsurePath(*others_client_, "/nodepool/components/launcher"));
-    zk_.tree().Create({path, record}, 0, time_.clock().Now());
-  }
-  Task<std::string> Answer(std::string hostname, std::string target) {
-    EXPECT_EQ(target, "/api/v1/requests");
-    asked_.push_back(hostname);
-    if (!answers_.contains(hostname)) throw Error(Verdict::kRetry, "timed out");
-    co_return answers_.at(hostname);
-  }
-
-  RequestId id_;
-  int launchers_ = 0;
-  std::vector<std::string> asked_;
-  std::map<std::string, std::string> answers_;
-};
-
-TEST_F(RequestDetailTest, SaysWhyARequestWaits) {
-  answers_["np01"] = fmt::format(
-      R"({{"requests":[{{"id":"{}","waits":[{{"provider":"cloud","pool":"main","reason":"tenant-limit",)"
-      R"("text":"tenant t1 has 8 of max-servers 8"}},{{"provider":"other","pool":"main",)"
-      R"("reason":"others-can-serve","text":"left to cloud main, which has its labels"}}]}}]}})",
-      id_);
-  Shown(RequestListing(RequestColumns::kDetail, Output::kTable));
-  EXPECT_THAT(asked_, ::testing::UnorderedElementsAre("np01", "np02"));
-  EXPECT_THAT(out_.str(),
-              HasSubstr("| Age         | Tenant | Waits For                        | Declined Because |"));
-  EXPECT_THAT(out_.str(), HasSubstr("| t1     | tenant t1 has 8 of max-servers 8 |"));
-  EXPECT_EQ(log_.Count("Why requests wait is not known of all: launcher np02 does not answer: timed out"), 1);
-  EXPECT_THAT(Shown(RequestListing(RequestColumns::kAllPools, Output::kTable)),
-              HasSubstr("| left to cloud main, which has its labels"));
-  EXPECT_THAT(ShownAsJson(RequestListing(RequestColumns::kDetail, Output::kJson)),
-              HasSubstr(R"("waits":[{"launcher":"np01","provider":"cloud","pool":"main",)"
-                        R"("reason":"tenant-limit","text":"tenant t1 has 8 of max-servers 8"},)"));
-}
-
-TEST_F(RequestDetailTest, SaysWhyARequestFailed) {
-  NodeRequest request;
-  request.SetState(RequestState::kFailed, FromSeconds(1'699'999'940));
-  request.node_types = {LabelName("smal")};
-  AddDeclineReason(request, "cloud main: it has no label smal; did you mean small?");
-  AddDeclineReason(request, "hosts main: it has no label smal");
-  time_.Run(others_.requests.Create("200", std::move(request), false));
-  EXPECT_THAT(Shown(RequestListing(RequestColumns::kDetail, Output::kTable)),
-              AllOf(HasSubstr("| cloud main: it has no label smal; did you mean small? |"),
-                    HasSubstr("| hosts main: it has no label smal                      |")));
-  EXPECT_THAT(ShownAsJson(RequestListing(RequestColumns::kDetail, Output::kJson)),
-              HasSubstr(R"("decline_reasons":["cloud main: it has no label smal; did you mean small?",)"
-                        R"("hosts main: it has no label smal"])"));
-}
-
-TEST_F(RequestDetailTest, RequestsThatFailedAndAreDeletedFollow) {
-  answers_["np01"] = R"({"requests":[{"id":"100-0000000042","state":"failed","age":90,"labels":["large"],)"
-                     R"("requestor":"zuul","tenant":"t2","priority":3,"event_id":"e1","nodes":[],)"
-                     R"("declined_by":["np01-x"],"waits":[],"decline_reasons":["cloud main: it is full"],)"
-                     R"("is_deleted":true}]})";
-  answers_["np02"] = answers_["np01"];
-  std::string json = ShownAsJson(RequestListing(RequestColumns::kDetail, Output::kJson));
-  EXPECT_THAT(json, HasSubstr(R"({"id":"100-0000000042","relative_priority":3,"state":"failed",)"
-                              R"("requestor":"zuul","node_types":["large"],"nodes":[],)"
-                              R"("declined_by":["np01-x"],"event_id":"e1",)"));
-  EXPECT_THAT(json, HasSubstr(R"("decline_reasons":["cloud main: it is full"])"));
-  EXPECT_LT(json.find(id_.value), json.find("100-0000000042"));
-  EXPECT_EQ(json.find("100-0000000042"), json.rfind("100-0000000042")) << "both launchers remember it";
-}
-
-TEST_F(RequestDetailTest, TheListStandsWhateverLaunchersAnswer) {
-  for (const char* answer : {"", "[]", "{}", R"({"requests":[1]})", R"({"requests":[{"id":"x"}]})",
-                             R"({"requests":[{"id":"x","waits":[1]}]})"}) {
-    answers_["np01"] = answer;
-    int complaints = log_.Count("Why requests wait is not known of all: launcher np01");
-    EXPECT_THAT(Shown(RequestListing(RequestColumns::kDetail, Output::kTable)), HasSubstr(id_.value));
-    EXPECT_EQ(log_.Count("Why requests wait is not known of all: launcher np01"), complaints + 1) << answer;
-  }
 }
 
 }  // namespace

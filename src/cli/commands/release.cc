@@ -1,21 +1,21 @@
-#include "cli/commands/release.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "async/event.h"
-#include "cli/client_marks.h"
+#include "cli/command.h"
 #include "cli/commands/commands.h"
-#include "cli/confirmation.h"
 #include "cli/own_requests.h"
 #include "operate/nodes.h"
 #include "store/cache/node_cache.h"
 
 namespace nodepool::cli {
+
 namespace {
 
 // How long the command that holds a node may take to give it back.
@@ -198,13 +198,18 @@ Task<bool> Releaser::SetUsed(NodeId id, LockedOrNone& node) {
   co_return true;
 }
 
-}  // namespace
-
+// `nodepool release [REQUEST-or-NODE...]`: gives back what `nodepool request` got, in this terminal or
+// another; without names, everything that requests of `context.user` got, after a confirmation if that is
+// more than one request (MayChange() in cli/command.h). A request that is still waiting is withdrawn.
+// Nodes become `used`, and are then deleted. Requests and nodes of other clients are refused. Status 1 if
+// anything was not released.
 Task<int> Release(Context& context, std::vector<std::string> names, bool is_confirmed) {
   auto releaser = std::make_unique<Releaser>(context);
   int status = co_await releaser->Run(std::move(names), is_confirmed);
   co_return status;
 }
+
+}  // namespace
 
 void RegisterRelease(CLI::App& app, Invocation& invocation) {
   struct Values {

@@ -1,5 +1,3 @@
-#include "cli/commands/request_list.h"
-
 #include <CLI/CLI.hpp>
 #include <boost/json/value_from.hpp>
 
@@ -7,12 +5,21 @@
 #include "cli/commands/commands.h"
 #include "cli/launcher_query.h"
 #include "cli/listing_arguments.h"
+#include "cli/show_listing.h"
 #include "listing/request_listing.h"
 #include "model/cell.h"
 #include "model/decline_reasons.h"
 
 namespace nodepool::cli {
+
 namespace {
+
+enum class RequestColumns {
+  kBrief,     // the columns of operations.md 5.4
+  kDetail,    // also age, tenant, why pools declined it and, queried from the launchers, what decides that it
+              // waits
+  kAllPools,  // the same, with what each pool says
+};
 
 namespace json = boost::json;
 using listing::Column;
@@ -75,30 +82,33 @@ void AddRows(Listing& listing, const Listing& more) {
   }
 }
 
-Task<ListingCommand::Listings> MakeRequests(Context& context, const Tree& tree, RequestColumns columns,
+Task<ListingCommand::Listings> MakeRequests(Context& context, const Caches& caches, RequestColumns columns,
                                             Output output) {
   ListingCommand::Listings listings;
   if (columns == RequestColumns::kBrief) {
-    listings.push_back(listing::ListRequests(tree.requests().all()));
+    listings.push_back(listing::ListRequests(caches.requests.all()));
   } else {
     LaunchersAnswers answers = co_await AskAboutRequests(context);
     WarnOfSilent(context, answers);
-    std::erase_if(answers.deleted, [&](const auto& entry) { return tree.requests().Find(entry.first); });
-    listings.push_back(ListInDetail(tree.requests().all(), answers, columns, output));
+    std::erase_if(answers.deleted, [&](const auto& entry) { return caches.requests.Find(entry.first); });
+    listings.push_back(ListInDetail(caches.requests.all(), answers, columns, output));
     AddRows(listings.front(), ListInDetail(answers.deleted, answers, columns, output));
   }
   co_return listings;
 }
 
-}  // namespace
-
+// `nodepool request-list [--detail]`: every request, by id; in detail followed by those that failed and were
+// deleted in the last hour, as the launchers remember them. The reasons are lines of text in tables, and the
+// launchers' answers in JSON.
 ListingCommand RequestListing(RequestColumns columns, Output output) {
-  return {.needs = {.requests = true},
+  return {.needs = {&Caches::requests},
           .columns = columns == RequestColumns::kBrief ? listing::RequestColumns() : DetailColumns(),
-          .make = [columns, output](Context& context, const Tree& tree) {
-            return MakeRequests(context, tree, columns, output);
+          .make = [columns, output](Context& context, const Caches& caches) {
+            return MakeRequests(context, caches, columns, output);
           }};
 }
+
+}  // namespace
 
 void RegisterRequestList(CLI::App& app, Invocation& invocation) {
   auto shows_all_pools = std::make_shared<bool>(false);

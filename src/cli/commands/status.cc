@@ -1,10 +1,9 @@
-#include "cli/commands/status.h"
-
 #include <CLI/CLI.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/launcher_query.h"
 #include "cli/listing_arguments.h"
+#include "cli/show_listing.h"
 #include "daemon/ask_launcher.h"
 #include "daemon/host_name.h"
 #include "daemon/web_address.h"
@@ -12,19 +11,10 @@
 #include "listing/status_screen.h"
 
 namespace nodepool::cli {
+
 namespace {
 
 using Listings = ListingCommand::Listings;
-
-Task<listing::Reasons> AskWhy(Context& context, const Tree& tree) {
-  listing::Reasons reasons;
-  if (listing::WaitingRequests(tree.requests()).empty()) co_return reasons;
-  LaunchersAnswers answers = co_await AskAboutRequests(context);
-  WarnOfSilent(context, answers);
-  for (const store::StoredRequest* request : listing::WaitingRequests(tree.requests()))
-    reasons[request->id] = DecidingText(answers, request->id);
-  co_return reasons;
-}
 
 listing::PageOf PagesOf(const Context& context) {
   return [web = context.config->common.webapp, own = daemon::Hostname()](const Component& launcher) {
@@ -33,11 +23,10 @@ listing::PageOf PagesOf(const Context& context) {
   };
 }
 
-Task<Listings> MakeStatus(Context& context, const Tree& tree, Output output) {
-  listing::Reasons why = co_await AskWhy(context, tree);
+Task<Listings> MakeStatus(Context& context, const Caches& caches, Output output) {
+  listing::Reasons why = co_await AskWhyRequestsWait(context, caches.requests);
   listing::Configured configured = driver::ConfiguredBy(*context.config);
-  listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),   tree.requests(),
-                                 tree.images(), tree.pauses(),           std::move(why), context.loop.Now()};
+  listing::StatusRecords records{configured, caches, std::move(why), context.loop.Now()};
   bool is_table = output == Output::kTable;
   co_return listing::StatusParts(
       records, is_table ? listing::WaitingRows::kByReason : listing::WaitingRows::kEach, PagesOf(context));
@@ -48,13 +37,17 @@ std::string Screen(const Listings& parts, const Page& page) {
   return ToStatusScreen(parts, page.now, page.colors, page.width);
 }
 
-}  // namespace
-
+// `nodepool status`: the state of everything, the most urgent problems first. If requests wait, queries the
+// launchers why. A table lists the ten that have waited longest.
 ListingCommand StatusListing(Output output) {
-  return {.needs = {.nodes = true, .requests = true, .images = true, .components = true, .pauses = true},
-          .make = [output](Context& context, const Tree& tree) { return MakeStatus(context, tree, output); },
+  return {.needs = {&Caches::nodes, &Caches::requests, &Caches::images, &Caches::components, &Caches::pauses,
+                    &Caches::breakers, &Caches::runners},
+          .make = [output](Context& context,
+                           const Caches& caches) { return MakeStatus(context, caches, output); },
           .layout = &Screen};
 }
+
+}  // namespace
 
 void RegisterStatus(CLI::App& app, Invocation& invocation) {
   AddListing(app, invocation, "status", "show how everything is, and what to check first", &StatusListing);

@@ -1,12 +1,9 @@
 // What `nodepool status` and `label-list` print about a site, and which columns `image-status` adds for
 // operators.
-#include "cli/commands/status.h"
 
 #include <gmock/gmock.h>
 
-#include "cli/commands/label_list.h"
-#include "cli/commands/record_listings.h"
-#include "cli/fixture_for_test.h"
+#include "cli/commands/status_fixture_for_test.h"
 
 namespace nodepool::cli {
 namespace {
@@ -14,77 +11,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-// A launcher, a builder, a provider with a pool, and an image that is uploaded to it. The time is
-// 1,700,000,000.
-class StatusTest : public CommandTest {
- protected:
-  void SetUp() override {
-    Configure();
-    Announce(R"("cloud": {"state": "up", "since": 1699999940, "limit": {"instances": 8}})");
-    Put("/nodepool/components/builder/nb010000000001",
-        R"({"hostname": "nb01", "state": "running", "version": "0.1.0"})");
-    Put("/nodepool/components/pool/np010000000002",
-        R"({"hostname": "np01", "state": "running", "id": "np01-PoolWorker.cloud-main-x", "name": "main", "locks_slots": true, )"
-        R"("provider_name": "cloud", "supported_labels": ["small"]})");
-    Build("b1", "ready", 1'699'990'000);
-    Put("/nodepool/images/deb/builds/b1/providers/cloud/images/0000000001",
-        R"({"state": "ready", "state_time": 1699990100})");
-    Node node = ReadyNode();
-    node.resources = {{"instances", 1}};
-    AddNode(node);
-    context_.ask_launcher = [this](LauncherAddress, std::string) { return Answer(); };
-  }
-
-  // An openstack-like provider whose pool boots `small` from image `deb`.
-  void Configure() {
-    config_->common.providers = {{ProviderName("cloud"), "openstack", {}}};
-    config_->common.labels[LabelName("small")] = {LabelName("small"), 1, std::nullopt};
-    config_->common.diskimages[ImageName("deb")].name = ImageName("deb");
-    auto label = std::make_shared<driver::LabelConfig>();
-    label->name = LabelName("small");
-    label->diskimage = ImageName("deb");
-    auto pool = std::make_shared<driver::PoolConfig>();
-    pool->name = PoolName("main");
-    pool->Offer(label);
-    auto provider = std::make_shared<driver::ProviderConfig>();
-    provider->name = ProviderName("cloud");
-    provider->manages_images = true;
-    provider->diskimages[ImageName("deb")] = std::make_shared<driver::ProviderDiskImage>();
-    provider->pools[pool->name] = pool;
-    config_->providers[provider->name] = provider;
-  }
-
-  void Announce(const std::string& providers) {
-    Put("/nodepool/components/launcher/np010000000000",
-        fmt::format(R"({{"hostname": "np01", "state": "running", "version": "0.1.0", "providers": {{{}}}}})",
-                    providers));
-  }
-  void Build(const std::string& id, const std::string& state, int time) {
-    Put("/nodepool/images/deb/builds/" + id,
-        fmt::format(R"({{"state": "{}", "state_time": {}, "builder": "nb01"}})", state, time));
-  }
-  RequestId AddRequest(double created) {
-    NodeRequest request;
-    request.SetState(RequestState::kRequested, FromSeconds(created));
-    request.node_types = {LabelName("small"), LabelName("small")};
-    request.requestor = "zuul";
-    return time_.Run(others_.requests.Create("200", std::move(request), false));
-  }
-  Task<std::string> Answer() {
-    ++questions_;
-    co_return answer_;
-  }
-  void Remove(const std::string& path) { zk_.tree().Delete({path, -1}, 0); }
-  std::string Status() { return Shown(StatusListing(Output::kTable)); }
-  void UseTerminal(std::size_t width) {
-    context_.is_terminal = true;
-    context_.terminal_width = [width] { return width; };
-  }
-
-  std::string answer_ = R"({"requests": []})";
-  int questions_ = 0;
-};
 
 TEST_F(StatusTest, AllIsWell) {
   UseTerminal(80);
@@ -106,12 +32,13 @@ TEST_F(StatusTest, AllIsWell) {
 }
 
 TEST_F(StatusTest, AsJson) {
-  EXPECT_THAT(ShownAsJson(StatusListing(Output::kJson)),
+  EXPECT_THAT(ShownAsJson({"status"}),
               StartsWith(R"({"problems":[],"daemons":[{"kind":"builder","hostname":"nb01",)"
                          R"("state":"running","version":"0.1.0","page":null},)"));
-  EXPECT_THAT(out_.str(),
-              HasSubstr(R"("pools":[{"provider":"cloud","pool":"main","state":"up","ready":1,)"
-                        R"("building":0,"in_use":0,"held":0,"ending":0}],"requests":[],"images":[]})"));
+  EXPECT_THAT(
+      out_.str(),
+      HasSubstr(R"("pools":[{"provider":"cloud","pool":"main","state":"up","ready":1,)"
+                R"("building":0,"in_use":0,"held":0,"ending":0}],"requests":[],"runners":[],"images":[]})"));
 }
 
 TEST_F(StatusTest, LaunchersHaveAPageButThoseOfPython) {
@@ -129,11 +56,13 @@ TEST_F(StatusTest, AProviderThatCannotBeUsedComesFirst) {
                          "- The launcher on np01 cannot use provider cloud: 401 from keystone\n"
                          "  Check its address and credentials (clouds.yaml): nodepool config-validate "
                          "--online\n"
+                         "  For 00:00:01:00; more: nodepool info cloud\n"
                          "- Image deb: its last build failed; log: nb01:/var/log/nodepool/builds/deb-b2.log\n"
-                         "  Read the end of its log, then nodepool image-build deb\n"));
+                         "  Read the end of its log, then nodepool image-build deb\n"
+                         "  For 00:00:16:40; more: nodepool dib-image-list\n"));
   EXPECT_THAT(out_.str(), HasSubstr("cloud     main  failing"));
   EXPECT_THAT(
-      ShownAsJson(StatusListing(Output::kJson)),
+      ShownAsJson({"status"}),
       StartsWith(R"({"problems":[{"id":"provider-failing/cloud","kind":"provider-failing","severity":"bad",)"
                  R"("since":1.69999994E9,"topic":"providers","key":"cloud","text":"The launcher on np01 )"));
 }
@@ -143,18 +72,31 @@ TEST_F(StatusTest, WhoIsMissingIsNamed) {
   EXPECT_THAT(Status(),
               StartsWith("Check first:\n"
                          "- No builder runs: no image is built or uploaded\n"
-                         "  systemctl start nodepool-builder; if it ends at once, its log says why\n"));
+                         "  systemctl start nodepool-builder; if it ends at once, its log says why\n"
+                         "  More: journalctl -u nodepool-builder -n 50\n"));
   Remove("/nodepool/components/launcher/np010000000000");
   Remove("/nodepool/components/pool/np010000000002");
   EXPECT_THAT(Status(),
               StartsWith("Check first:\n"
                          "- No launcher runs: nobody takes requests or deletes nodes\n"
                          "  systemctl start nodepool-launcher; if it ends at once, its log says why\n"
+                         "  More: journalctl -u nodepool-launcher -n 50\n"
                          "- No builder runs: no image is built or uploaded\n"
                          "  systemctl start nodepool-builder; if it ends at once, its log says why\n"
+                         "  More: journalctl -u nodepool-builder -n 50\n"
                          "\n"
                          "Provider"));
   EXPECT_THAT(out_.str(), HasSubstr("cloud     main  unserved"));
+}
+
+// RUN-73: what a service says is shown without what a terminal obeys.
+TEST_F(StatusTest, FaultsOfRunnersAreNamed) {
+  Put("/nodepool/runners/sets/octo/np-small",
+      R"({"state": "fault", "fault": "they get no jobs: status 401: \u001b[2Jno", )"
+      R"("remedy": "Correct the credentials", "since": 1})");
+  EXPECT_THAT(Status(),
+              HasSubstr("- The runners octo/np-small do not work: they get no jobs: status 401: \\x1b[2Jno\n"
+                        "  Correct the credentials\n"));
 }
 
 TEST_F(StatusTest, WhatNobodyServesOrOffersIsNamed) {
@@ -163,6 +105,7 @@ TEST_F(StatusTest, WhatNobodyServesOrOffersIsNamed) {
   EXPECT_THAT(Status(), StartsWith("Check first:\n"
                                    "- No launcher serves provider new\n"
                                    "  Start the launcher that has it, or take it out of nodepool.yaml\n"
+                                   "  More: nodepool info new\n"
                                    "- No pool offers label big, whose min-ready is 2\n"));
 }
 
@@ -188,7 +131,7 @@ TEST_F(StatusTest, ATableHasARowForEachReasonAndJsonARequest) {
   for (int i = 0; i < 12; ++i) AddRequest(1'699'999'900 + i);
   EXPECT_THAT(Status(), HasSubstr("12        00:00:01:40  200-0000000000  small"));
   EXPECT_THAT(out_.str(), Not(HasSubstr("200-0000000010")));
-  EXPECT_THAT(ShownAsJson(StatusListing(Output::kJson)), HasSubstr("200-0000000011"));
+  EXPECT_THAT(ShownAsJson({"status"}), HasSubstr("200-0000000011"));
 }
 
 TEST_F(StatusTest, ImagesThatAreNotWell) {
@@ -201,7 +144,7 @@ TEST_F(StatusTest, ImagesThatAreNotWell) {
   EXPECT_THAT(Status(), HasSubstr("- Image deb: no upload in cloud; wanted by small\n"));
   Build("b1", "deleting", 1'699'990'000);
   EXPECT_THAT(Status(), HasSubstr("- Image deb: no build is ready; no upload in cloud; wanted by small\n"));
-  EXPECT_THAT(ShownAsJson(StatusListing(Output::kJson)),
+  EXPECT_THAT(ShownAsJson({"status"}),
               HasSubstr(R"("images":[{"image":"deb","trouble":"no build is ready; no upload in cloud; )"
                         R"(wanted by small"}]})"));
 }
@@ -238,12 +181,34 @@ TEST_F(StatusTest, WhatLaunchersAnnounce) {  // PAGE-20
                          "- The launcher on np01 keeps its previous configuration: nodepool.yaml:5:3: "
                          "unknown driver\n"
                          "  Correct the file (nodepool config-validate); it is read again by itself\n"
+                         "  For 00:00:01:00; more: nodepool config-validate\n"
                          "- Provider cloud: 1 of 2 hosts do not answer: a:22\n"
                          "  Start what does not answer, or take it out of nodepool.yaml\n"
+                         "  More: nodepool info cloud\n"
                          "- Label small has 1 of 3 min-ready nodes: cloud main: not enough capacity\n"
                          "  Raise the limit that the reason names, give nodes back, or lower "
                          "min-ready\n"));
-  EXPECT_THAT(ShownAsJson(LabelListing()), HasSubstr(R"("why":"cloud main: not enough capacity")"));
+  EXPECT_THAT(ShownAsJson({"label-list"}), HasSubstr(R"("why":"cloud main: not enough capacity")"));
+}
+
+TEST_F(StatusTest, AnOpenBreaker) {  // BRK-13
+  Put("/nodepool/breakers/cloud:main:small",
+      R"({"kind": "key-scan", "kinds": "key-scan 3", "failures": 3, "attempts": 4, "said": "no answer", )"
+      R"("opened": 1699999940, "next_probe": 1700000030, "tried_anyway": 2})");
+  EXPECT_THAT(
+      Status(),
+      StartsWith("Check first:\n"
+                 "- The breaker of label small in pool main of provider cloud is open: 3 of 4 launches "
+                 "failed (key-scan 3), the last one: no answer\n"
+                 "  Check network, security groups, boot-timeout, and that its image starts an SSH "
+                 "server; it is tested by itself, and closes when a launch works\n"));
+  EXPECT_THAT(ShownAsJson({"provider-list"}),
+              HasSubstr(R"("why":"the breaker of label small in pool main is open: 3 of 4 launches failed )"
+                        R"((key-scan 3), the last one: no answer")"));
+  std::string info = Shown({"info", "cloud"});
+  EXPECT_THAT(info, HasSubstr("Open breakers:\n"));
+  EXPECT_THAT(info, HasSubstr("| main | small |"));
+  EXPECT_THAT(ShownAsJson({"info", "cloud"}), HasSubstr(R"("breakers":[{"pool":"main","label":"small",)"));
 }
 
 TEST_F(StatusTest, ALabelThatCannotBeLaunched) {  // PAGE-20
@@ -254,7 +219,7 @@ TEST_F(StatusTest, ALabelThatCannotBeLaunched) {  // PAGE-20
               StartsWith("Check first:\n"
                          "- Label small cannot be launched: cloud main: no flavor\n"
                          "  Correct the label in nodepool.yaml, or make what it names in the cloud\n"));
-  EXPECT_THAT(ShownAsJson(LabelListing()), HasSubstr(R"("why":"cloud main: no flavor")"));
+  EXPECT_THAT(ShownAsJson({"label-list"}), HasSubstr(R"("why":"cloud main: no flavor")"));
 }
 
 TEST_F(StatusTest, LimitsThatAreReachedWhileRequestsWait) {  // PAGE-20
@@ -276,6 +241,7 @@ TEST_F(StatusTest, LimitsThatAreReachedWhileRequestsWait) {  // PAGE-20
                          "- Provider cloud has no capacity for requests of pool main: in use are 8 of 8 "
                          "instances of the provider\n"
                          "  Raise the quota or the pool's limits, or give nodes back\n"
+                         "  For 00:00:00:10; delays 1 request; more: nodepool list --provider cloud\n"
                          "- Tenant acme has 7 of 1 instances: 1 request of it waits\n"
                          "  Raise its limit in tenant-resource-limits, or wait for its jobs to end\n"));
 }
@@ -293,7 +259,7 @@ TEST_F(StatusTest, AFailedUpload) {  // PAGE-20
 TEST_F(StatusTest, Labels) {
   AddRequest(1'699'999'990);
   config_->common.labels[LabelName("big")] = {LabelName("big"), 0, std::nullopt};
-  EXPECT_EQ(Shown(LabelListing()),
+  EXPECT_EQ(Shown({"label-list"}),
             "+-------+-----------+------------+-------+----------+--------+------+--------+---------+--------"
             "-----------+\n"
             "| Label | Min Ready | Pools      | Ready | Building | In Use | Held | Ending | Waiting | Why    "
@@ -310,21 +276,21 @@ TEST_F(StatusTest, Labels) {
 
 TEST_F(StatusTest, ALabelSaysThatItsImageIsMissing) {
   Remove("/nodepool/images/deb/builds/b1/providers/cloud/images/0000000001");
-  EXPECT_THAT(ShownAsJson(LabelListing()), HasSubstr(R"("why":"image deb has no upload in cloud")"));
+  EXPECT_THAT(ShownAsJson({"label-list"}), HasSubstr(R"("why":"image deb has no upload in cloud")"));
 }
 
 TEST_F(StatusTest, ImageStatusForPeople) {
   Build("b2", "failed", 1'699'999'000);
   Remove("/nodepool/images/deb/builds/b1/providers/cloud/images/0000000001");
   EXPECT_EQ(
-      Shown(ImageStatusListing()),
+      Shown({"image-status"}),
       "+-------+--------+---------------+-------------------+------------+-------------+-------------+\n"
       "| Image | Paused | Build Request | Build Request Age | Last Build | Build Age   | Build Error |\n"
       "+-------+--------+---------------+-------------------+------------+-------------+-------------+\n"
       "| deb   | False  |               |                   | failed     | 00:00:16:40 |             |\n"
       "+-------+--------+---------------+-------------------+------------+-------------+-------------+\n");
   UseTerminal(80);
-  EXPECT_EQ(Shown(ImageStatusListing()),
+  EXPECT_EQ(Shown({"image-status"}),
             "+-------+--------+------------+-------------+--------------+----------------+\n"
             "| Image | Paused | Last Build | Build Age   | No Upload In | Labels Waiting |\n"
             "+-------+--------+------------+-------------+--------------+----------------+\n"

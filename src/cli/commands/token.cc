@@ -1,16 +1,39 @@
-#include "cli/commands/token.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
 #include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/password_hash.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
+#include "config/web_tokens.h"
 
 namespace nodepool::cli {
+
 namespace {
+
+// What a new token allows (http-requests.md 2.1).
+struct TokenOptions {
+  std::string name;
+  std::vector<std::string> scopes;
+  std::optional<std::int64_t> max_nodes;
+  std::vector<std::string> labels;
+  std::optional<std::int64_t> priority;
+  std::optional<std::string> tenant;
+};
+
+// As a YAML scalar in single quotes, in which every character but the quote stands for itself.
+std::string YamlText(std::string_view text) {
+  std::string quoted = "'";
+  for (char c : text) quoted += c == '\'' ? std::string("''") : std::string(1, c);
+  return quoted + "'";
+}
 
 std::string YamlList(const std::vector<std::string>& words) {
   std::vector<std::string> quoted;
@@ -24,15 +47,7 @@ std::string RefuseBadName(const std::string& name) {
                                      "or more than 64 of them";
 }
 
-}  // namespace
-
-// In single quotes every character but the quote stands for itself.
-std::string YamlText(std::string_view text) {
-  std::string quoted = "'";
-  for (char c : text) quoted += c == '\'' ? std::string("''") : std::string(1, c);
-  return quoted + "'";
-}
-
+// The entry as YAML.
 std::string TokenEntry(const TokenOptions& options, const std::string& hash) {
   std::string entry = fmt::format("webapp-tokens:\n  - name: {}\n    hash: {}\n    scopes: [{}]\n",
                                   YamlText(options.name), YamlText(hash), Join(options.scopes, ", "));
@@ -43,6 +58,8 @@ std::string TokenEntry(const TokenOptions& options, const std::string& hash) {
   return entry;
 }
 
+// Prints a new token, whose secret is nowhere else, and its entry for the secure file. Returns the exit
+// status.
 int MakeToken(const TokenOptions& options, std::ostream& out) {
   std::string secret = RandomSecret();
   out << fmt::format("The token, which is not shown again:\n\n{}.{}\n\nIts entry in the secure file:\n\n{}",
@@ -50,6 +67,8 @@ int MakeToken(const TokenOptions& options, std::ostream& out) {
       << std::flush;
   return 0;
 }
+
+}  // namespace
 
 void RegisterToken(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<TokenOptions>();

@@ -1,34 +1,30 @@
-#include "cli/commands/token.h"
-
 #include <gmock/gmock.h>
 
-#include <sstream>
-
 #include "base/password_hash.h"
+#include "cli/fixture_for_test.h"
 
 namespace nodepool::cli {
 namespace {
 
 using ::testing::HasSubstr;
 
-TEST(TokenTest, TheEntryHasWhatIsAskedFor) {
-  TokenOptions options{"ci", {"request"}, 20, {"small", "it's *"}, 200, "team a"};
-  EXPECT_EQ(TokenEntry(options, "$hash"),
-            "webapp-tokens:\n"
-            "  - name: 'ci'\n"
-            "    hash: '$hash'\n"
-            "    scopes: [request]\n"
-            "    max-nodes: 20\n"
-            "    labels: ['small', 'it''s *']\n"
-            "    priority: 200\n"
-            "    tenant: 'team a'\n");
+class TokenTest : public CommandTest {};
+
+TEST_F(TokenTest, TheEntryHasWhatIsAskedFor) {
+  std::string text = Shown({"token", "ci", "--max-nodes", "20", "--label", "small", "--label", "it's *",
+                            "--priority", "200", "--tenant", "team a"});
+  EXPECT_THAT(text, HasSubstr("webapp-tokens:\n  - name: 'ci'\n    hash: '$sha256$"));
+  EXPECT_THAT(text, HasSubstr("'\n"
+                              "    scopes: [request]\n"
+                              "    max-nodes: 20\n"
+                              "    labels: ['small', 'it''s *']\n"
+                              "    priority: 200\n"
+                              "    tenant: 'team a'\n"));
 }
 
 // REQ-23
-TEST(TokenTest, TheHashIsThatOfTheSecret) {
-  std::ostringstream out;
-  EXPECT_EQ(MakeToken({"ci", {"request"}}, out), 0);
-  std::string text = out.str();
+TEST_F(TokenTest, TheHashIsThatOfTheSecret) {
+  std::string text = Shown({"token", "ci"});
   std::size_t begin = text.find("ci.") + 3;
   std::string secret = text.substr(begin, text.find('\n', begin) - begin);
   EXPECT_EQ(secret.size(), 64u);

@@ -8,6 +8,7 @@
 #include "daemon/builder_options.h"
 #include "daemon/help_format.h"
 #include "daemon/launcher_options.h"
+#include "daemon/runners_options.h"
 #include "daemon/standalone_options.h"
 
 namespace nodepool::cli {
@@ -51,11 +52,15 @@ CommandLine Describe(const CLI::App& app) {
 std::vector<CommandLine> AllPrograms() {
   daemon::LauncherOptions launcher;
   daemon::BuilderOptions builder;
+  daemon::RunnersOptions runners;
   daemon::StandaloneOptions nodepoold = daemon::NodepooldDefaults();
   daemon::StandaloneOptions standalone = daemon::StandaloneDefaults();
   CommandLine tool;
   DescribeTool([&tool](const CLI::App& app) { tool = Describe(app); });
-  std::vector<CommandLine> programs = {tool, Describe(*LauncherApp(launcher)), Describe(*BuilderApp(builder)),
+  std::vector<CommandLine> programs = {tool,
+                                       Describe(*LauncherApp(launcher)),
+                                       Describe(*BuilderApp(builder)),
+                                       Describe(*RunnersApp(runners)),
                                        Describe(*NodepooldApp(nodepoold)),
                                        Describe(*StandaloneApp(standalone))};
   // The arguments after it are read by its own parser.

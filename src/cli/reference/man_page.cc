@@ -203,7 +203,8 @@ std::string TextOf(const CommandLine& program) {
   bool has_background = program.name != "nodepool standalone";
   std::string text = has_background ? std::string(kBackground) : "";
   text.append(kSignals).append(kSystemd).append(kEnvironment).append(kDaemonStatus);
-  if (has_background) text += DaemonFiles(program.name == "nodepool-builder" ? program.name : "nodepool");
+  bool has_own_files = program.name == "nodepool-builder" || program.name == "nodepool-runners";
+  if (has_background) text += DaemonFiles(has_own_files ? program.name : "nodepool");
   return text;
 }
 
@@ -233,8 +234,8 @@ std::string ManPage(const CommandLine& program) {
   page += TextOf(program);
   page += ".SH SEE ALSO\n";
   std::vector<std::string> others;
-  for (const std::string other :
-       {"nodepool", "nodepool-launcher", "nodepool-builder", "nodepool-standalone", "nodepoold"}) {
+  for (const std::string other : {"nodepool", "nodepool-launcher", "nodepool-builder", "nodepool-runners",
+                                  "nodepool-standalone", "nodepoold"}) {
     if (other != name) others.push_back(fmt::format("\\fB{}\\fR({})", Escaped(other), SectionOf(other)));
   }
   return page + Join(others, ",\n") + "\n";

@@ -30,7 +30,7 @@ class ReferenceTest : public ::testing::Test {
 };
 
 TEST_F(ReferenceTest, SaysWhatIsDeclared) {
-  EXPECT_EQ(programs_.size(), 5U);
+  EXPECT_EQ(programs_.size(), 6U);
   const OptionLine& config = Option(Program("nodepool-launcher"), "-c");
   EXPECT_EQ(config.value, "FILE");
   EXPECT_EQ(config.default_value, "/etc/nodepool/nodepool.yaml");

@@ -9,16 +9,14 @@
 #include "async/cleanup.h"
 #include "async/task_group.h"
 #include "base/scope_exit.h"
-#include "cli/interruption.h"
-#include "cli/offered_labels.h"
+#include "cli/console.h"
+#include "cli/node_claim.h"
 #include "cli/remote/inventory.h"
-#include "cli/remote/labelled_output.h"
 #include "cli/remote/local_programs.h"
 #include "cli/remote/remote_command.h"
-#include "cli/remote/shell_words.h"
 #include "cli/session_claim.h"
-#include "cli/wait_line.h"
 #include "driver/simulated_address.h"
+#include "net/ssh/ssh_files.h"
 
 namespace nodepool::cli {
 namespace {
@@ -28,12 +26,12 @@ namespace fs = std::filesystem;
 // What ssh, scp and rsync return when the connection failed.
 constexpr int kConnectionFailed = 255;
 
-std::vector<SshNode> SshNodesOf(const NodeClaim& claim, const ExecOptions& options) {
-  const LoginOptions& login = options.login;
+std::vector<net::SshNode> SshNodesOf(const NodeClaim& claim, const ExecOptions& options) {
+  const net::LoginOptions& login = options.login;
   bool logs_in = !options.runs_here || options.sync || !options.fetch.empty();
-  std::vector<SshNode> nodes;
+  std::vector<net::SshNode> nodes;
   for (const auto& [id, record] : claim.nodes()) {
-    Expected<SshNode> node = SshNodeOf(id, record);
+    Expected<net::SshNode> node = net::SshNodeOf(id, record);
     if (!node) throw node.error();
     if (logs_in && driver::IsSimulated(node->address)) {
       throw Error(Verdict::kInvalid,
@@ -65,7 +63,7 @@ std::string NameOfCopy(const std::string& folder) {
 // The use of the claimed nodes, from the first login to the last copy.
 class Execution {
  public:
-  Execution(Console& console, const ExecOptions& options, std::vector<SshNode> nodes)
+  Execution(Console& console, const ExecOptions& options, std::vector<net::SshNode> nodes)
       : console_(console), options_(options), nodes_(std::move(nodes)), files_(nodes_, options.login) {}
 
   // `status` becomes that of the command once it has ended.
@@ -143,7 +141,7 @@ class Execution {
     RemoteCommand command;
     if (!options_.command.empty()) command.line = ShellLine(options_.command);
     if (options_.sync) command.folder = NameOfCopy(*options_.sync);
-    const SshNode& node = nodes_[i];
+    const net::SshNode& node = nodes_[i];
     if (nodes_.size() == 1) {
       command.has_terminal = console_.can_ask && console_.is_terminal;
       co_await RunOnNode(console_, files_, node.id, std::move(command), statuses_[i]);
@@ -172,7 +170,7 @@ class Execution {
     command.argv = options_.command;
     if (command.argv.size() == 1) command.argv = {"/bin/sh", "-c", command.argv.front()};
     std::string ids;
-    for (const SshNode& node : nodes_) ids += (ids.empty() ? "" : " ") + node.id;
+    for (const net::SshNode& node : nodes_) ids += (ids.empty() ? "" : " ") + node.id;
     command.environment["NODEPOOL_NODES"] = ids;
     command.environment["NODEPOOL_SSH_CONFIG"] = files_.config();
     if (options_.inventory)
@@ -194,8 +192,8 @@ class Execution {
 
   Console& console_;
   const ExecOptions& options_;
-  const std::vector<SshNode> nodes_;
-  const SshFiles files_;
+  const std::vector<net::SshNode> nodes_;
+  const net::SshFiles files_;
   std::vector<int> statuses_;  // of the nodes
 };
 

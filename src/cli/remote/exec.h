@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/node_claim.h"
-#include "cli/remote/ssh_files.h"
+#include "net/ssh/ssh_files.h"
 
 namespace nodepool::cli {
 
@@ -20,7 +20,7 @@ struct ExecOptions {
   std::optional<std::string>
       sync;                        // a folder that is copied to each node first; the command runs in the copy
   std::vector<std::string> fetch;  // paths on the nodes that are copied to the current folder afterwards
-  LoginOptions login;
+  net::LoginOptions login;
 };
 
 // The status for everything that is not the command's own doing, above all that there are no nodes.

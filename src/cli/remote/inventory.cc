@@ -21,9 +21,9 @@ std::string GroupName(std::string label) {
 
 }  // namespace
 
-std::string InventoryText(const std::vector<SshNode>& nodes, const std::string& ssh_config) {
+std::string InventoryText(const std::vector<net::SshNode>& nodes, const std::string& ssh_config) {
   json::object hosts, groups;
-  for (const SshNode& node : nodes) {
+  for (const net::SshNode& node : nodes) {
     hosts[node.id] = json::object({{"ansible_connection", "ssh"},
                                    {"ansible_ssh_common_args", "-F " + ssh_config},
                                    {"nodepool_label", node.label},

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "cli/remote/inventory.h"
-#include "cli/remote/shell_words.h"
-#include "cli/remote/ssh_files.h"
+#include "cli/remote/remote_command.h"
+#include "net/ssh/ssh_files.h"
 
 namespace nodepool::cli {
 namespace {
@@ -24,12 +24,12 @@ Node UsableNode() {
 }
 
 std::string WhyNot(const Node& node) {
-  Expected<SshNode> ssh = SshNodeOf(NodeId("0000000012"), node);
+  Expected<net::SshNode> ssh = net::SshNodeOf(NodeId("0000000012"), node);
   return ssh ? "" : ssh.error().message();
 }
 
 TEST(SshNodeTest, AnOrdinaryNodeCanBeLoggedInTo) {
-  Expected<SshNode> node = SshNodeOf(NodeId("0000000012"), UsableNode());
+  Expected<net::SshNode> node = net::SshNodeOf(NodeId("0000000012"), UsableNode());
   ASSERT_TRUE(node);
   EXPECT_EQ(node->label, "debian-12");
   EXPECT_EQ(node->port, 2222);
@@ -70,14 +70,14 @@ TEST(SshNodeTest, TextThatSshWouldObeyIsRefused) {
   }
 }
 
-std::vector<SshNode> TwoNodes() {
+std::vector<net::SshNode> TwoNodes() {
   return {{"0000000012", "debian-12", "203.0.113.7", 2222, "zuul", {"ssh-ed25519 AAAA"}},
           {"0000000013", "9-mac", "fe80::1%eth0", 22, "", {}}};
 }
 
 TEST(SshFilesTest, NodesAreKnownUnderTheirIds) {
-  EXPECT_EQ(KnownHostsText(TwoNodes()), "0000000012 ssh-ed25519 AAAA\n");
-  std::string config = SshConfigText(TwoNodes(), "/tmp/x", {});
+  EXPECT_EQ(net::KnownHostsText(TwoNodes()), "0000000012 ssh-ed25519 AAAA\n");
+  std::string config = net::SshConfigText(TwoNodes(), "/tmp/x", {});
   EXPECT_THAT(config, HasSubstr("Host 0000000012\n  HostName 203.0.113.7\n  Port 2222\n"));
   EXPECT_THAT(config, HasSubstr("  HostName fe80::1%%eth0\n"));
   EXPECT_THAT(config, HasSubstr("  BatchMode yes\n"));
@@ -86,7 +86,7 @@ TEST(SshFilesTest, NodesAreKnownUnderTheirIds) {
 
 // The option is for nodes without keys; keys that are known are compared in any case.
 TEST(SshFilesTest, AnyHostKeyIsAcceptedOnlyWhereNoneIsKnown) {
-  std::string config = SshConfigText(TwoNodes(), "/tmp/x", {.accepts_any_key = true});
+  std::string config = net::SshConfigText(TwoNodes(), "/tmp/x", {.accepts_any_key = true});
   EXPECT_THAT(config, HasSubstr("HostKeyAlias 0000000012\n  StrictHostKeyChecking yes\n"));
   EXPECT_THAT(config, HasSubstr("HostKeyAlias 0000000013\n  StrictHostKeyChecking accept-new\n"));
 }
@@ -94,7 +94,7 @@ TEST(SshFilesTest, AnyHostKeyIsAcceptedOnlyWhereNoneIsKnown) {
 TEST(SshFilesTest, TheFolderIsPrivateAndVanishes) {
   std::string folder;
   {
-    SshFiles files(TwoNodes(), {});
+    net::SshFiles files(TwoNodes(), {});
     folder = files.folder();
     auto permissions = std::filesystem::status(folder).permissions();
     EXPECT_EQ(permissions, std::filesystem::perms::owner_all);

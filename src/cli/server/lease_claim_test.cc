@@ -8,7 +8,7 @@
 #include "async/testing/virtual_time.h"
 #include "cli/server/exec_by_server.h"
 #include "driver/cloud/api/scripted_client_for_test.h"
-#include "net/http/untrusted_server.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::cli {
 namespace {

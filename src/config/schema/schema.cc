@@ -33,6 +33,7 @@ Schema Schema::Among(std::vector<std::string> texts) {
 }
 
 Schema Schema::Number() { return OneOf({Int(), Float()}); }
+Schema Schema::Port() { return Int().Between(1, 65535); }
 
 Schema Schema::List(Schema item) {
   return Schema(std::make_shared<const Data>(Data{.kind = Kind::kList, .element = std::move(item)}));
@@ -74,6 +75,18 @@ Schema Schema::Between(double min, double max) const {
   return Schema(std::make_shared<const Data>(std::move(copy)));
 }
 
+Schema Schema::AtLeast(double min) const {
+  Data copy = *data_;
+  copy.min = min;
+  return Schema(std::make_shared<const Data>(std::move(copy)));
+}
+
+Schema Schema::AtMost(double max) const {
+  Data copy = *data_;
+  copy.max = max;
+  return Schema(std::make_shared<const Data>(std::move(copy)));
+}
+
 Schema Schema::With(std::vector<Setting> settings) const {
   Data copy = *data_;
   for (Setting& setting : settings) {
@@ -107,6 +120,14 @@ const std::vector<std::vector<std::string>>& Schema::exclusive_groups() const {
 std::optional<double> Schema::min() const { return data_->min; }
 std::optional<double> Schema::max() const { return data_->max; }
 
+std::optional<std::string> Schema::OutOfBounds(double number) const {
+  bool is_within = (!min() || number >= *min()) && (!max() || number <= *max());
+  if (is_within) return std::nullopt;
+  if (!max()) return fmt::format("a number of at least {}", *min());
+  if (!min()) return fmt::format("a number of at most {}", *max());
+  return fmt::format("a number from {} to {}", *min(), *max());
+}
+
 std::string Schema::ExpectedName() const {
   switch (kind()) {
     case Kind::kAny:
@@ -139,6 +160,9 @@ std::string Schema::ExpectedName() const {
 Setting::Setting(std::string key, Schema schema, std::string help)
     : key(std::move(key)), schema(std::move(schema)), help(std::move(help)) {}
 
+Setting::Setting(std::string key, std::string help)
+    : Setting(std::move(key), Schema::Any(), std::move(help)) {}
+
 Setting Setting::Required() && {
   is_required = true;
   return std::move(*this);
@@ -151,6 +175,11 @@ Setting Setting::RequiredByValidator() && {
 
 Setting Setting::Default(boost::json::value value) && {
   default_value = std::move(value);
+  return std::move(*this);
+}
+
+Setting Setting::Inherited() && {
+  is_inherited = true;
   return std::move(*this);
 }
 

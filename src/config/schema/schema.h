@@ -13,9 +13,9 @@ namespace nodepool::config {
 
 struct Setting;
 
-// The allowed content of a piece of the configuration, declared once. Strict validation
-// (validator.h), lenient reading (section.h), warnings about unknown keys and the reference pages
-// (schema_docs.h) are all derived from it. Immutable; copies share.
+// The allowed content of a piece of the configuration. Strict validation (validator.h), lenient reading
+// (section.h), warnings about unknown keys and the reference pages (schema_docs.h) are all derived from it;
+// it is made from the settings and the members that they are read into (bindings.h). Immutable; copies share.
 class Schema {
  public:
   enum class Kind { kAny, kNull, kBool, kInt, kFloat, kString, kList, kMap, kOpenMap, kOneOf };
@@ -32,6 +32,8 @@ class Schema {
   static Schema Among(std::vector<std::string> texts);
   // An integer or a float.
   static Schema Number();
+  // An integer from 1 to 65535.
+  static Schema Port();
   static Schema List(Schema item);
   // Closed: other keys are errors.
   static Schema Map(std::vector<Setting> settings);
@@ -46,8 +48,11 @@ class Schema {
   Schema RequireOneOf(std::vector<std::string> keys) const;
   // A copy of a map in which at most one of the keys may be present.
   Schema Exclusive(std::vector<std::string> keys) const;
-  // A copy of a number with bounds; both are inclusive.
+  // A copy of a number, or of a choice of numbers, with bounds, which are inclusive. Strict validation and
+  // lenient reading refuse others.
   Schema Between(double min, double max) const;
+  Schema AtLeast(double min) const;
+  Schema AtMost(double max) const;
   // A copy of a map with more settings; one with the same key is replaced.
   Schema With(std::vector<Setting> settings) const;
 
@@ -66,6 +71,8 @@ class Schema {
   const std::vector<std::vector<std::string>>& exclusive_groups() const;
   std::optional<double> min() const;
   std::optional<double> max() const;
+  // What is expected in place of a number that is beyond the bounds; nullopt: it is within.
+  std::optional<std::string> OutOfBounds(double number) const;
 
   // "int", "a list", "a dictionary" ...: what the message says for a value of another type.
   std::string ExpectedName() const;
@@ -81,12 +88,16 @@ class Schema {
 //   Setting("boot-timeout", Schema::Int(), "Time for the key scan.").Default(60).Unit("seconds")
 struct Setting {
   Setting(std::string key, Schema schema, std::string help);
+  // Of the usual schema of the member that it is bound to (bindings.h).
+  Setting(std::string key, std::string help);
 
   // Must be present in strict validation and when a daemon reads it.
   Setting Required() &&;
   // Must be present in strict validation only: the daemons can do without it.
   Setting RequiredByValidator() &&;
   Setting Default(boost::json::value value) &&;
+  // Without it the value is that of an enclosing section, as the help says: no default is stated.
+  Setting Inherited() &&;
   Setting Unit(std::string unit) &&;
   // A change takes effect only after a restart; otherwise at the next reload.
   Setting NeedsRestart() &&;
@@ -107,6 +118,7 @@ struct Setting {
   bool needs_restart = false;
   bool is_secret = false;
   bool is_daemon_only = false;
+  bool is_inherited = false;
   std::string removed;  // what replaced it; empty unless removed
 };
 

@@ -45,6 +45,13 @@ std::string DefaultText(const Setting& setting) {
   return fmt::format("`{}`", boost::json::serialize(setting.default_value));
 }
 
+// ", 1 to 10": after the type.
+std::string BoundsText(const Schema& schema) {
+  if (schema.min() && schema.max()) return fmt::format(", {} to {}", *schema.min(), *schema.max());
+  if (schema.min()) return fmt::format(", at least {}", *schema.min());
+  return schema.max() ? fmt::format(", at most {}", *schema.max()) : "";
+}
+
 // The mapping inside a setting's value, with the parts that it adds to the path.
 const Schema* Inner(const Schema& schema, std::string& path) {
   if (schema.kind() == Schema::Kind::kMap) return &schema;
@@ -74,9 +81,9 @@ void AppendRows(const Schema& schema, const std::string& prefix, std::string& ta
     if (!setting.removed.empty()) continue;
     std::string path = prefix + setting.key;
     std::string unit = setting.unit.empty() ? "" : fmt::format(", {}", setting.unit);
-    table +=
-        fmt::format("| `{}` | {}{} | {} | {} | {} |\n", path, TypeName(setting.schema), unit,
-                    DefaultText(setting), setting.needs_restart ? "restart" : "reload", Cell(setting.help));
+    table += fmt::format("| `{}` | {}{}{} | {} | {} | {} |\n", path, TypeName(setting.schema),
+                         BoundsText(setting.schema), unit, DefaultText(setting),
+                         setting.needs_restart ? "restart" : "reload", Cell(setting.help));
     if (const Schema* inner = Inner(setting.schema, path)) AppendRows(*inner, path + ".", table);
   }
 }

@@ -150,8 +150,8 @@ TEST(SectionTest, ExcessiveSecondsMeanForEver) {
 // A setting is declared once, and all documentation of it comes from there.
 TEST(SchemaDocsTest, TheMainSchemaCanBePrinted) {
   std::string table = ToMarkdown(MainSchema());
-  EXPECT_THAT(table,
-              HasSubstr("| `webapp.port` | integer | `8005` | restart | TCP port of the web server. |"));
+  EXPECT_THAT(table, HasSubstr("| `webapp.port` | integer, 0 to 65535 | `8005` | restart | TCP port of the "
+                               "web server; 0: any free one. |"));
   EXPECT_THAT(table, HasSubstr("| `labels[].name` | string | required | reload |"));
   EXPECT_THAT(table, testing::Not(HasSubstr("gearman")));
   std::string json = boost::json::serialize(ToJsonSchema(MainSchema()));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <charconv>
 #include <cmath>
@@ -20,6 +21,11 @@ std::optional<Number> ParseWhole(std::string_view text) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+const Schema& MapIn(const Schema& schema) {
+  auto map = std::ranges::find(schema.choices(), Schema::Kind::kMap, &Schema::kind);
+  return map == schema.choices().end() ? schema : *map;
 }
 
 }  // namespace
@@ -83,11 +89,18 @@ const Value* Section::Raw(std::string_view key) const {
   return found == nullptr || found->is_null() ? nullptr : found;
 }
 
+bool Section::IsMapping(std::string_view key) const {
+  const Value* found = Raw(key);
+  return found != nullptr && found->kind() == Value::Kind::kMap;
+}
+
 const Setting& Section::Declared(std::string_view key) const {
   const Setting* setting = schema_.Find(key);
   assert(setting != nullptr && "every setting that is read must be declared");
   return *setting;
 }
+
+bool Section::IsGiven(std::string_view key) const { return Present(Declared(key)) != nullptr; }
 
 const Value* Section::Present(const Setting& setting) const {
   const Value* found = Raw(setting.key);
@@ -114,7 +127,7 @@ std::optional<std::int64_t> Section::OptionalInt(std::string_view key) const {
   if (found == nullptr) return std::nullopt;
   std::optional<std::int64_t> number = LenientInt(*found);
   if (!number) throw Fail(key, Describe(setting, *found, "an integer"));
-  CheckBounds(setting, static_cast<double>(*number));
+  CheckBounds(setting, *found, static_cast<double>(*number));
   return number;
 }
 
@@ -124,18 +137,13 @@ std::optional<double> Section::OptionalFloat(std::string_view key) const {
   if (found == nullptr) return std::nullopt;
   std::optional<double> number = LenientFloat(*found);
   if (!number) throw Fail(key, Describe(setting, *found, "a number"));
-  CheckBounds(setting, *number);
+  CheckBounds(setting, *found, *number);
   return number;
 }
 
-void Section::CheckBounds(const Setting& setting, double number) const {
-  std::vector<Schema> bounded = setting.schema.choices();
-  bounded.push_back(setting.schema);
-  for (const Schema& schema : bounded) {
-    if (schema.min() && (number < *schema.min() || number > *schema.max())) {
-      throw Fail(setting.key, fmt::format("expected a number from {} to {}", *schema.min(), *schema.max()));
-    }
-  }
+void Section::CheckBounds(const Setting& setting, const Value& found, double number) const {
+  std::optional<std::string> expected = setting.schema.OutOfBounds(number);
+  if (expected) throw Fail(setting.key, Describe(setting, found, *expected));
 }
 
 std::optional<bool> Section::OptionalBool(std::string_view key) const {
@@ -200,6 +208,22 @@ std::vector<std::string> Section::TextList(std::string_view key) const {
   return texts;
 }
 
+boost::json::object Section::Object(std::string_view key) const {
+  const Setting& setting = Declared(key);
+  const Value* found = Present(setting);
+  if (found == nullptr) return {};
+  if (found->kind() != Value::Kind::kMap) throw Fail(key, Describe(setting, *found, "a mapping"));
+  return found->ToJson().as_object();
+}
+
+boost::json::array Section::Array(std::string_view key) const {
+  const Setting& setting = Declared(key);
+  const Value* found = Present(setting);
+  if (found == nullptr) return {};
+  if (found->kind() != Value::Kind::kList) throw Fail(key, Describe(setting, *found, "a list"));
+  return found->ToJson().as_array();
+}
+
 std::vector<Section> Section::Sections(std::string_view key) const {
   const Setting& setting = Declared(key);
   const Value* found = Present(setting);
@@ -220,7 +244,7 @@ std::vector<Section> Section::Sections(std::string_view key) const {
 Section Section::Sub(std::string_view key) const {
   const Setting& setting = Declared(key);
   const Value* found = Present(setting);
-  return Section(found != nullptr ? *found : Value::Null(value_.position()), setting.schema,
+  return Section(found != nullptr ? *found : Value::Null(value_.position()), MapIn(setting.schema),
                  fmt::format("{}{}{}", place_, place_.empty() ? "" : ".", key));
 }
 

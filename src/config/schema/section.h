@@ -1,5 +1,7 @@
 #pragma once
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,9 +16,10 @@
 namespace nodepool::config {
 
 // A mapping read in the lenient way of the daemons: a number may be written as text, null means
-// absent, text may be a number (its source text is used, D-51), other keys are ignored. A key that
-// is read must be declared in the schema, which also has the default. Every function throws
-// Error(kInvalid) naming line, column and place when the value cannot be used.
+// absent, text may be a number (its source text is used, D-51), other keys are ignored. Usually settings are
+// bound to the members that they are read into (bindings.h), which calls these functions. A key that
+// is read must be declared in the schema. Every function throws Error(kInvalid) naming line, column and place
+// when the value cannot be used.
 class Section {
  public:
   // `place` names the mapping in messages: "labels[2]", "provider x, pools[0]".
@@ -28,6 +31,10 @@ class Section {
 
   // Present and not null.
   bool Has(std::string_view key) const { return Raw(key) != nullptr; }
+  // The same of a declared setting; throws when it is required and absent.
+  bool IsGiven(std::string_view key) const;
+  // Whether it is a mapping, of a setting that may be something else.
+  bool IsMapping(std::string_view key) const;
   // Null when absent or null.
   const Value* Raw(std::string_view key) const;
 
@@ -49,9 +56,14 @@ class Section {
   std::vector<std::string> TextList(std::string_view key) const;
   // The mappings of a list, or the one mapping under the key. Absent: empty.
   std::vector<Section> Sections(std::string_view key) const;
+  // The mapping under the key; absent: an empty one. Of a choice of schemas it has that of a mapping.
   Section Sub(std::string_view key) const;
   // A mapping of scalars to text, in document order.
   std::vector<std::pair<std::string, std::string>> TextMap(std::string_view key) const;
+
+  // A mapping or list as it is in the file. Absent: empty.
+  boost::json::object Object(std::string_view key) const;
+  boost::json::array Array(std::string_view key) const;
 
   // An error about the key's value, or about the mapping when it is absent.
   Error Fail(std::string_view key, std::string_view message) const;
@@ -60,7 +72,7 @@ class Section {
   const Setting& Declared(std::string_view key) const;
   const Value* Present(const Setting& setting) const;
   // Throws if the setting's declaration has bounds and the number is beyond them.
-  void CheckBounds(const Setting& setting, double number) const;
+  void CheckBounds(const Setting& setting, const Value& found, double number) const;
   std::string Describe(const Setting& setting, const Value& value, std::string_view expected) const;
 
   Value value_;

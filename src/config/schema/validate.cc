@@ -127,7 +127,7 @@ class Walker {
     std::vector<Problem> best;
     for (const Schema& choice : schema.choices()) {
       std::vector<Problem> problems = Check(value, choice, place);
-      if (problems.empty()) return {};
+      if (problems.empty()) return CheckBounds(value, schema, place);
       if (best.empty() || problems.front().depth > best.front().depth) best = std::move(problems);
     }
     if (!best.empty() && best.front().depth == place.depth) {
@@ -216,11 +216,11 @@ class Walker {
   }
 
   static std::vector<Problem> CheckBounds(const Value& value, const Schema& schema, const Place& place) {
-    if (!schema.min() || value.kind() == Kind::kBool) return {};
+    if (value.kind() != Kind::kInt && value.kind() != Kind::kFloat) return {};
     double number = value.kind() == Kind::kInt ? static_cast<double>(value.int_value()) : value.float_value();
-    if (number >= *schema.min() && number <= *schema.max()) return {};
-    return {Make(fmt::format("expected a number from {} to {}", *schema.min(), *schema.max()), place,
-                 value.position(), Found(value, place.is_secret))};
+    std::optional<std::string> expected = schema.OutOfBounds(number);
+    if (!expected) return {};
+    return {Make("expected " + *expected, place, value.position(), Found(value, place.is_secret))};
   }
 };
 

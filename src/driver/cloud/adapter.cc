@@ -6,7 +6,8 @@
 #include <iterator>
 
 #include "async/attempt.h"
-#include "driver/cloud/external_ids.h"
+#include "driver/cloud/leaks/external_ids.h"
+#include "model/validation.h"
 
 namespace nodepool::driver::cloud {
 
@@ -73,8 +74,9 @@ Task<std::vector<std::string>> Adapter::FindFaults(const ProviderConfig& config)
   co_await ListInstances();
   std::vector<std::string> faults;
   for (const auto& [pool_name, pool] : config.pools) {
-    for (const auto& [name, label] : pool->labels)
-      std::ranges::move(LabelFaults(*this, *label), std::back_inserter(faults));
+    for (const auto& [name, label] : pool->labels) {
+      if (!IsValidationLabel(name)) std::ranges::move(LabelFaults(*this, *label), std::back_inserter(faults));
+    }
   }
   co_return faults;
 }

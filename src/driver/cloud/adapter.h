@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log/logging.h"
-#include "driver/cloud_listing.h"
-#include "driver/image_upload.h"
+#include "driver/image_store.h"
+#include "driver/operator_tools.h"
 #include "driver/provider_config.h"
 #include "driver/quota_information.h"
 #include "model/node_request.h"
@@ -157,6 +157,11 @@ class Adapter {
  public:
   virtual ~Adapter() = default;
 
+  // Begins background work: watches, ports, what is read or made ahead of launches. Called before anything
+  // else by a provider that launches nodes, and not where a builder or a command makes a few calls. Default:
+  // there is none.
+  virtual void Start() {}
+
   // Creates a machine and ends when it is usable. When cancelled (kCancelled) it ends soon; what it made is
   // deleted later by the stored external id.
   virtual Task<Instance> Create(MachineReport& machine, CreateParameters parameters) = 0;
@@ -184,9 +189,6 @@ class Adapter {
   // Which of `ids` name machines that the cloud shows as ended or stopped, or has announced to take away
   // soon. Called with MissingMachines; one answer counts. Default: none.
   virtual Task<std::vector<AnnouncedEnd>> AnnouncedEnds(std::vector<boost::json::value> ids);
-  // Set by the framework. An adapter whose cloud announces that it takes machines away, and whose lists show
-  // a new machine at once, calls this then: MissingMachines is called at once, and again soon.
-  std::function<void()> machines_taken = [] {};
 
   // The account's limits; default: unlimited.
   virtual Task<QuotaInformation> QuotaLimits();
@@ -194,14 +196,9 @@ class Adapter {
   // it then, and only the limits themselves decline them. Default: none, it is the sum of those of
   // ListInstances that no node describes.
   virtual std::optional<QuotaInformation> UsedByOthers();
-  // Set by the framework. An adapter whose cloud announces its limits, or what others use of them, calls this
-  // then: both are read again, at most once a second.
-  std::function<void()> quota_changed = [] {};
-  // What one node needs; default: one instance. Error(kInvalid): never possible.
+  // What one node needs; default: one instance. Error(kInvalid): never possible. The answer is kept until
+  // Framework::NeedsChanged.
   virtual QuotaInformation QuotaForLabel(const LabelConfig& label);
-  // Set by the framework, which asks QuotaForLabel once for each label. Call when it would answer
-  // differently.
-  std::function<void()> needs_changed = [] {};
   // Reads again which images, sizes and so on exist of those that labels name and the cloud did not have.
   // Called before a request is declined for that alone. Default: LabelReady and QuotaForLabel need no such
   // reading.
@@ -214,7 +211,7 @@ class Adapter {
   // Zones to choose from when the pool names none; default: one unnamed zone.
   virtual Task<std::vector<std::optional<std::string>>> AvailabilityZones();
   // Whether the label's cloud image exists; default: yes. An adapter that answers kUnknown calls
-  // ProviderEnvironment::capacity_changed once it is known.
+  // Framework::CapacityChanged once it is known.
   virtual Readiness LabelReady(const LabelConfig& label);
 
   // What is wrong with the provider as its cloud is now, a sentence each; changes nothing there. An

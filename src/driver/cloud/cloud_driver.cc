@@ -1,19 +1,43 @@
 #include "driver/cloud/cloud_driver.h"
 
-#include "driver/cloud/cloud_provider.h"
+#include "driver/cloud/cloud_calls.h"
 #include "net/ssh/host_key_scan.h"
 
 namespace nodepool::driver::cloud {
 
+namespace {
+
+MakeAdapter AdapterOf(CloudDriver& driver, std::shared_ptr<const ProviderConfig> config) {
+  return [&driver, config](const AdapterEnvironment& environment) {
+    std::unique_ptr<Adapter> adapter = driver.CreateAdapter(environment, config);
+    if (!adapter) throw Error(Verdict::kFail, "driver " + config->driver + " makes no adapter");
+    return adapter;
+  };
+}
+
+}  // namespace
+
 std::unique_ptr<Provider> CloudDriver::CreateProvider(ProviderEnvironment environment,
                                                       std::shared_ptr<const ProviderConfig> config) {
-  std::unique_ptr<Adapter> adapter = CreateAdapter(environment, config);
-  if (!adapter) throw Error(Verdict::kFail, "driver " + config->driver + " makes no adapter");
+  HostKeyScan scan = reports_host_keys() ? nullptr : NetworkScan(environment);
+  return MakeCloudProvider(std::move(environment), config, AdapterOf(*this, config), std::move(scan));
+}
+
+std::unique_ptr<ImageStore> CloudDriver::CreateImageStore(DriverEnvironment environment,
+                                                          std::shared_ptr<const ProviderConfig> config) {
+  return std::make_unique<CloudImages>(environment, config, AdapterOf(*this, config));
+}
+
+std::unique_ptr<OperatorTools> CloudDriver::CreateOperatorTools(
+    ToolsEnvironment environment, std::shared_ptr<const ProviderConfig> config) {
+  return std::make_unique<CloudTools>(environment, config, AdapterOf(*this, config));
+}
+
+HostKeyScan NetworkScan(const DriverEnvironment& environment) {
   auto scanner = std::make_shared<net::HostKeyScanner>(environment.loop, environment.blocking_pool);
-  auto scan = [scanner](std::string host, int port, bool wants_keys, SteadyTime deadline) {
+  return [scanner](std::string host, int port, bool wants_keys, SteadyTime deadline) {
     return scanner->Scan(std::move(host), port, wants_keys, deadline);
   };
-  return MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter), std::move(scan));
 }
 
 }  // namespace nodepool::driver::cloud

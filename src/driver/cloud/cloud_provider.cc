@@ -4,56 +4,57 @@
 
 #include "async/attempt.h"
 #include "async/deadline.h"
-#include "driver/cloud/access_renewal.h"
-#include "driver/cloud/leak_cleanup.h"
-#include "driver/cloud/metadata.h"
-#include "driver/cloud/missing_machines.h"
-#include "driver/cloud/progress.h"
+#include "driver/cloud/cloud_calls.h"
+#include "driver/cloud/launch/access_renewal.h"
+#include "driver/cloud/launch/ready_checks.h"
+#include "driver/cloud/launch/request_handler.h"
+#include "driver/cloud/leaks/leak_cleanup.h"
+#include "driver/cloud/leaks/missing_machines.h"
+#include "driver/cloud/leaks/second_look.h"
 #include "driver/cloud/provider_parts.h"
-#include "driver/cloud/request_handler.h"
-#include "driver/cloud/second_look.h"
 #include "driver/records_environment.h"
+#include "model/validation.h"
 
 namespace nodepool::driver::cloud {
 
 namespace {
 
-constexpr Duration kDeleteLimit = std::chrono::seconds(600);
 constexpr Duration kLookLimit = std::chrono::seconds(30);
 
-class CloudProvider : public Provider {
+class CloudProvider : public Provider, private Framework {
  public:
   CloudProvider(ProviderEnvironment environment, std::shared_ptr<const ProviderConfig> config,
-                std::unique_ptr<Adapter> adapter, HostKeyScan scan)
-      : context_(std::move(environment), std::move(config), std::move(adapter), std::move(scan)),
+                const MakeAdapter& make, HostKeyScan scan)
+      : context_(std::move(environment), std::move(config), *this, make, std::move(scan)),
         leaks_(context_.environment, *context_.adapter, *context_.config),
         missing_(context_.environment, *context_.adapter, *context_.config),
-        renewal_(context_.environment, *context_.adapter, *context_.config) {
-    context_.adapter->machines_taken = [this] { missing_.Announce(); };
-    context_.adapter->quota_changed = [this] { context_.quota.Announce(); };
-    context_.adapter->needs_changed = [this] { context_.needs.Clear(); };
-  }
+        renewal_(context_.environment, *context_.adapter, *context_.config),
+        ready_checks_(context_.environment, *context_.config, context_.scan) {}
 
   const ProviderConfig& config() const override { return *context_.config; }
 
   Task<> Start() override {
+    context_.adapter->Start();
     FollowImages();
     context_.background.Spawn("quota of " + context_.config->name.str(), context_.quota.Run());
     context_.background.Spawn("missing machines of " + context_.config->name.str(),
                               missing_.FollowAnnouncements());
+    context_.background.Spawn("checks of ready nodes of " + context_.config->name.str(), ready_checks_.Run());
     co_await context_.quota.WaitForFirstTry();
   }
 
   Task<> Stop() override {
     image_watch_.Reset();
     context_.quota.EndWaits();
-    co_await context_.WaitIdle();
+    co_await context_.work.WaitIdle();
     co_await context_.background.Stop();
+    co_await ready_checks_.Stop();
     co_await context_.adapter->Stop();
   }
 
   Readiness LabelReady(const LabelConfig& label) override {
     if (context_.needs.IsInError(label)) return Readiness::kNotReady;
+    if (IsValidationLabel(label.name)) return Readiness::kReady;
     if (label.diskimage) return context_.Image(label) ? Readiness::kReady : Readiness::kNotReady;
     return context_.adapter->LabelReady(label);
   }
@@ -63,7 +64,7 @@ class CloudProvider : public Provider {
   bool waits_for_others() const override { return context_.quota.follows_others(); }
   QuotaInformation QuotaForLabel(const LabelConfig& label) override { return context_.needs.For(label); }
   Task<> LookAgain() override {
-    ProviderParts::Work work(context_);
+    WorkCount::Piece work(context_.work);
     co_await second_look_.Take();
   }
   void InvalidateQuota() override { context_.quota.Invalidate(); }
@@ -73,56 +74,11 @@ class CloudProvider : public Provider {
     return std::make_unique<cloud::RequestHandler>(context_, std::move(pool), request);
   }
 
-  Task<> DeleteResources(const NodeId& id, const Node& node) override {
-    auto pool = context_.config->pools.find(node.pool);
-    return DeleteMachine(id, node.external_id, pool == context_.config->pools.end() ? nullptr : pool->second);
-  }
-
-  Task<std::string> UploadImage(ImageUploadParameters upload) override {
-    ProviderParts::Work in_use(context_);
-    upload.metadata[kProviderKey] = context_.config->name.str();
-    SteadyTime deadline = context_.loop().SteadyNow() + upload.timeout;
-    Task<std::string> work = context_.adapter->UploadImage(std::move(upload));
-    co_return co_await WithDeadline(context_.loop(), deadline, "uploading the image", std::move(work));
-  }
-
-  Task<> DeleteImage(std::string external_id) override {
-    ProviderParts::Work work(context_);
-    SteadyTime deadline = context_.loop().SteadyNow() + kDeleteLimit;
-    Task<> deletion = context_.adapter->DeleteImage(std::move(external_id));
-    co_await EnsureGone(WithDeadline(context_.loop(), deadline, "deleting the image", std::move(deletion)));
-  }
-
-  Task<std::vector<ListedMachine>> ListMachines() override {
-    ProviderParts::Work work(context_);
-    std::vector<Instance> instances = co_await context_.adapter->ListInstances();
-    std::vector<ListedMachine> machines;
-    for (Instance& instance : instances) {
-      ListedMachine machine;
-      machine.name = std::move(instance.name);
-      machine.id = ToText(instance.external_id);
-      machine.address = instance.public_ipv4.value_or("");
-      machine.metadata = std::move(instance.metadata);
-      machines.push_back(std::move(machine));
-    }
-    co_return machines;
-  }
-
-  Task<std::vector<ListedImage>> ListImages() override {
-    ProviderParts::Work work(context_);
-    std::vector<ListedImage> images = co_await context_.adapter->ListImages();
-    co_return images;
-  }
-
-  Task<std::vector<std::string>> FindFaults() override {
-    ProviderParts::Work work(context_);
-    std::vector<std::string> faults = co_await context_.adapter->FindFaults(*context_.config);
-    co_return faults;
-  }
+  Task<> DeleteResources(const NodeId& id, const Node& node) override { return DeleteMachine(id, node); }
 
   Task<> CleanupLeakedResources() override {
     if (!context_.quota.is_known()) co_return;  // the cloud was not reached yet
-    ProviderParts::Work work(context_);
+    WorkCount::Piece work(context_.work);
     DetectLabelChanges();
     Outcome<bool> has_deleted = co_await Attempt(leaks_.Run());
     // After a failure, reading the quota shows whether the cloud can be used.
@@ -133,6 +89,14 @@ class CloudProvider : public Provider {
   }
 
  private:
+  void MachinesTaken() override { missing_.Announce(); }
+  void QuotaChanged() override { context_.quota.Announce(); }
+  void NeedsChanged() override { context_.needs.Clear(); }
+  void CapacityChanged() override { context_.environment.capacity_changed(); }
+  bool HasImages() const override {
+    return !context_.environment.records.images.BuildsIn(context_.config->name).empty();
+  }
+
   Task<> LookNow() {
     SteadyTime deadline = context_.loop().SteadyNow() + kLookLimit;
     co_await WithDeadline(context_.loop(), deadline, "looking again", context_.adapter->LookAgain());
@@ -174,21 +138,16 @@ class CloudProvider : public Provider {
     image_watch_ = context_.environment.records.images.OnChange(std::move(on_change));
   }
 
-  Task<> DeleteMachine(NodeId id, boost::json::value external_id, std::shared_ptr<const PoolConfig> pool) {
-    ProviderParts::Work work(context_);
-    bool is_empty = external_id.is_null() || (external_id.is_string() && external_id.as_string().empty());
-    if (is_empty) co_return;
-    log::Logger logger("nodepool.StateMachineNodeDeleter." + context_.config->name.value);
-    Progress machine(logger.About({"", "", id.str()}), 1, std::move(pool));
-    SteadyTime deadline = context_.loop().SteadyNow() + kDeleteLimit;
-    Task<> deletion = context_.adapter->Delete(machine, std::move(external_id));
-    co_await EnsureGone(WithDeadline(context_.loop(), deadline, "deleting the machine", std::move(deletion)));
+  Task<> DeleteMachine(NodeId id, Node node) {
+    WorkCount::Piece work(context_.work);
+    co_await DeleteMachineOf(context_.loop(), *context_.adapter, *context_.config, std::move(id), node);
   }
 
   ProviderParts context_;
   LeakCleanup leaks_;
   MissingMachines missing_;
   AccessRenewal renewal_;
+  ReadyChecks ready_checks_;
   std::set<LabelKey> ready_labels_;  // in the last check
   SecondLook second_look_{context_.loop(), [this] { return LookNow(); }};
   Subscription image_watch_;
@@ -198,9 +157,8 @@ class CloudProvider : public Provider {
 
 std::unique_ptr<Provider> MakeCloudProvider(ProviderEnvironment environment,
                                             std::shared_ptr<const ProviderConfig> config,
-                                            std::unique_ptr<Adapter> adapter, HostKeyScan scan) {
-  return std::make_unique<CloudProvider>(std::move(environment), std::move(config), std::move(adapter),
-                                         std::move(scan));
+                                            const MakeAdapter& make, HostKeyScan scan) {
+  return std::make_unique<CloudProvider>(std::move(environment), std::move(config), make, std::move(scan));
 }
 
 }  // namespace nodepool::driver::cloud

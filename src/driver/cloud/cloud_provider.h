@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "driver/cloud/adapter.h"
+#include "driver/cloud/framework.h"
 #include "driver/provider.h"
 #include "driver/provider_environment.h"
 
@@ -14,11 +15,15 @@ namespace nodepool::driver::cloud {
 using HostKeyScan = std::function<Task<std::vector<std::string>>(std::string host, int port, bool wants_keys,
                                                                  SteadyTime deadline)>;
 
+// Makes the adapter of a provider; not null.
+using MakeAdapter = std::function<std::unique_ptr<Adapter>(const AdapterEnvironment&)>;
+
 // The provider around an adapter: launches with attempts and time-outs, deletion,
 // quota with a cache, leak detection, zones (drivers.md 5). All cloud drivers are
-// this provider with an adapter of their own.
+// this provider with an adapter of their own. `make` is called once, here. `scan` empty: the adapter reports
+// host keys, and machines are never contacted.
 std::unique_ptr<Provider> MakeCloudProvider(ProviderEnvironment environment,
                                             std::shared_ptr<const ProviderConfig> config,
-                                            std::unique_ptr<Adapter> adapter, HostKeyScan scan);
+                                            const MakeAdapter& make, HostKeyScan scan);
 
 }  // namespace nodepool::driver::cloud

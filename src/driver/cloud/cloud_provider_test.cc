@@ -1,8 +1,9 @@
 #include <gmock/gmock.h>
 
 #include "async/task_group.h"
-#include "driver/cloud/check_instance.h"
+#include "driver/cloud/cloud_calls.h"
 #include "driver/cloud/cloud_provider_fixture_for_test.h"
+#include "driver/cloud/launch/instance.h"
 
 namespace nodepool::driver::cloud {
 namespace {
@@ -135,18 +136,19 @@ TEST_F(CloudProviderTest, UnreachableCloudDoesNotPreventTheStart) {
 TEST_F(CloudProviderTest, ACloudThatCannotBeReadIsAFaultUntilItCan) {
   prepare_cloud = [](ScriptedAdapter& adapter) { adapter.list_fault = Error(Verdict::kRetry, "away"); };
   StartProvider();
-  ASSERT_EQ(faults.size(), 1u) << "known when the start ends";
-  EXPECT_EQ(faults.back()->cause, "away");
-  EXPECT_GT(faults.back()->next_attempt, time.loop().SteadyNow());
+  ASSERT_EQ(fault_reports.size(), 1u) << "known when the start ends";
+  EXPECT_EQ(fault_reports.back()->cause, "away");
+  EXPECT_GT(fault_reports.back()->next_attempt, time.loop().SteadyNow());
   time.Advance(minutes(5));
-  EXPECT_LE(*faults.back()->next_attempt, time.loop().SteadyNow() + seconds(42)) << "30 s, give or take 40 %";
+  EXPECT_LE(*fault_reports.back()->next_attempt, time.loop().SteadyNow() + seconds(42))
+      << "30 s, give or take 40 %";
   cloud->list_fault.reset();
   time.Advance(seconds(43));
-  EXPECT_FALSE(faults.back());
+  EXPECT_FALSE(fault_reports.back());
   cloud->list_fault = Error(Verdict::kRetry, "away again");
   provider->InvalidateQuota();
   time.Advance(seconds(2));
-  EXPECT_EQ(faults.back()->cause, "away again");
+  EXPECT_EQ(fault_reports.back()->cause, "away again");
 }
 
 // D-30
@@ -155,8 +157,8 @@ TEST_F(CloudProviderTest, AFailedCleanUpShowsWhetherTheCloudCanBeUsed) {
   cloud->list_fault = Error(Verdict::kRetry, "away");
   EXPECT_THROW(Clean(), Error);
   time.Advance(seconds(2));
-  ASSERT_TRUE(faults.back());
-  EXPECT_EQ(faults.back()->cause, "away");
+  ASSERT_TRUE(fault_reports.back());
+  EXPECT_EQ(fault_reports.back()->cause, "away");
 }
 
 TEST_F(CloudProviderTest, ACloudThatDoesNotAnswerDelaysTheStartByHalfAMinuteAndIsReported) {
@@ -165,14 +167,14 @@ TEST_F(CloudProviderTest, ACloudThatDoesNotAnswerDelaysTheStartByHalfAMinuteAndI
   StartProvider();
   EXPECT_EQ(time.loop().SteadyNow() - before, seconds(30));
   EXPECT_EQ(AvailableInstances(), kUnlimited);
-  ASSERT_EQ(faults.size(), 1u);
-  EXPECT_EQ(faults.back()->cause, "its cloud has not answered for 30 s");
+  ASSERT_EQ(fault_reports.size(), 1u);
+  EXPECT_EQ(fault_reports.back()->cause, "its cloud has not answered for 30 s");
 }
 
 TEST_F(CloudProviderTest, ACloudThatAnswersHasNoFault) {
   StartProvider();
-  ASSERT_EQ(faults.size(), 1u);
-  EXPECT_FALSE(faults.back());
+  ASSERT_EQ(fault_reports.size(), 1u);
+  EXPECT_FALSE(fault_reports.back());
 }
 
 TEST_F(CloudProviderTest, AListThatFailsForAnHourStopsNothing) {
@@ -180,7 +182,7 @@ TEST_F(CloudProviderTest, AListThatFailsForAnHourStopsNothing) {
   double before = provider->AvailableQuota().Get("instances");
   cloud->list_fault = Error(Verdict::kRetry, "503 not available");
   provider->InvalidateQuota();
-  std::size_t reports = faults.size();
+  std::size_t reports = fault_reports.size();
   for (int minute = 0; minute < 60; ++minute) {
     EXPECT_THROW(time.Run(provider->CleanupLeakedResources()), Error);
     time.Advance(std::chrono::minutes(1));
@@ -188,7 +190,7 @@ TEST_F(CloudProviderTest, AListThatFailsForAnHourStopsNothing) {
   EXPECT_EQ(provider->AvailableQuota().Get("instances"), before);
   time.Run(LaunchNode());
   EXPECT_EQ(Stored().state, NodeState::kReady);
-  EXPECT_LE(faults.size() - reports, 200u) << "about twice a minute";
+  EXPECT_LE(fault_reports.size() - reports, 200u) << "about twice a minute";
   cloud->list_fault.reset();
   time.Advance(std::chrono::minutes(2));
   EXPECT_EQ(provider->AvailableQuota().Get("instances"), before);
@@ -240,7 +242,7 @@ TEST_F(CloudProviderTest, WhatTheCloudAnnouncesOfOthersUseIsReadAtOnce) {
   StartProvider();
   int changes = capacity_changes;
   cloud->machines["foreign"] = Foreign(3);
-  cloud->quota_changed();
+  cloud->framework.QuotaChanged();
   time.Advance(seconds(2));
   EXPECT_EQ(AvailableInstances(), 7);
   EXPECT_EQ(capacity_changes, changes + 1) << "requests that wait are considered again";
@@ -296,7 +298,7 @@ TEST_F(CloudProviderTest, AnAdapterThatFollowsOthersIsAskedWhenItAnnouncesAChang
   int changes = capacity_changes;
   for (int i = 0; i < 100; ++i) {
     cloud->others = QuotaInformation::Amount({{"instances", i % 2}});
-    cloud->quota_changed();
+    cloud->framework.QuotaChanged();
     time.Advance(std::chrono::milliseconds(10));
   }
   time.Advance(std::chrono::seconds(2));
@@ -320,7 +322,7 @@ TEST_F(CloudProviderTest, ALabelIsAskedAgainWhenTheAdapterSaysSo) {
   int changes = capacity_changes;
   cloud->label_fault.reset();
   EXPECT_THROW(provider->QuotaForLabel(*label), Error) << "an error is remembered";
-  cloud->needs_changed();
+  cloud->framework.NeedsChanged();
   EXPECT_GT(capacity_changes, changes);
   EXPECT_EQ(provider->QuotaForLabel(*label).Get("instances"), 1);
 }
@@ -329,13 +331,13 @@ TEST_F(CloudProviderTest, DeletesTheMachineOfANode) {
   StartProvider();
   time.Run(LaunchNode());
   Node record = Stored();
-  time.Run(provider->DeleteResources(node_id, record));
+  time.Run(provider->DeleteResources(last_id, record));
   EXPECT_TRUE(cloud->machines.empty());
   EXPECT_EQ(cloud->pool_of_deletion, PoolName("main"));
   // Again: that it is gone already is success.
-  time.Run(provider->DeleteResources(node_id, record));
+  time.Run(provider->DeleteResources(last_id, record));
   record.external_id = nullptr;
-  time.Run(provider->DeleteResources(node_id, record));
+  time.Run(provider->DeleteResources(last_id, record));
   EXPECT_EQ(cloud->deleted.size(), 2u);
 }
 
@@ -344,7 +346,7 @@ TEST_F(CloudProviderTest, DeletionIsGivenUpAfter600Seconds) {
   time.Run(LaunchNode());
   cloud->delete_duration = std::chrono::hours(1);
   SteadyTime start = time.loop().SteadyNow();
-  EXPECT_THROW(time.Run(provider->DeleteResources(node_id, Stored()), minutes(30)), Error);
+  EXPECT_THROW(time.Run(provider->DeleteResources(last_id, Stored()), minutes(30)), Error);
   EXPECT_EQ(time.loop().SteadyNow() - start, seconds(600));
 }
 
@@ -392,11 +394,16 @@ TEST_F(CloudProviderTest, TheMachineOfALivingNodeMayHaveAnIdOfSeveralParts) {
 }
 
 TEST_F(CloudProviderTest, AnIdOfSeveralPartsIsListed) {
-  StartProvider();
-  Instance machine = Foreign(1);
-  machine.external_id = boost::json::object{{"server", "a"}};
-  cloud->machines["a"] = machine;
-  EXPECT_EQ(time.Run(provider->ListMachines()).front().id, R"({"server":"a"})");
+  auto make = [](const AdapterEnvironment& of_adapter) {
+    auto scripted = std::make_unique<ScriptedAdapter>(of_adapter);
+    Instance machine = Foreign(1);
+    machine.external_id = boost::json::object{{"server", "a"}};
+    scripted->machines["a"] = machine;
+    return scripted;
+  };
+  CloudTools tools({time.loop(), random, blocking_pool}, config, make);
+  EXPECT_EQ(time.Run(tools.ListMachines()).front().id, R"({"server":"a"})");
+  time.Run(tools.Stop());
 }
 
 TEST_F(CloudProviderTest, NothingIsCleanedWhileTheRecordsAreUnknown) {

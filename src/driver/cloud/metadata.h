@@ -28,8 +28,10 @@ struct Owner {
   std::string attempt;  // kAttemptKey; empty: none
 };
 
+// Reads what MetadataOf wrote; what cannot be read counts as absent.
 Owner OwnerOf(const std::map<std::string, std::string>& metadata);
 
+// The metadata of a node's machine.
 std::map<std::string, std::string> MetadataOf(const NodeId& node, const PoolName& pool,
                                               const ProviderName& provider);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/error.h"
+#include "async/attempt.h"
 
 namespace nodepool::driver::cloud {
 
@@ -8,6 +8,11 @@ namespace nodepool::driver::cloud {
 // not want to be called now (drivers.md 3).
 inline bool IsOutage(Verdict verdict) {
   return verdict == Verdict::kRetry || verdict == Verdict::kRateLimited;
+}
+
+// The same of a failure, which may also be a call that took too long.
+inline bool IsPassing(const Failure& failure) {
+  return IsOutage(failure.verdict()) || failure.verdict() == Verdict::kTimedOut;
 }
 
 }  // namespace nodepool::driver::cloud

@@ -2,13 +2,13 @@
 
 #include <memory>
 
-#include "async/event.h"
 #include "async/task_group.h"
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/cloud_provider.h"
-#include "driver/cloud/label_needs.h"
-#include "driver/cloud/quota_cache.h"
-#include "driver/cloud/shortages.h"
+#include "driver/cloud/quota/label_needs.h"
+#include "driver/cloud/quota/quota_cache.h"
+#include "driver/cloud/quota/shortages.h"
+#include "driver/cloud/work_count.h"
 #include "driver/provider_environment.h"
 #include "store/records.h"
 
@@ -17,8 +17,9 @@ namespace nodepool::driver::cloud {
 // What the parts of one provider share. Lives as long as the provider.
 class ProviderParts {
  public:
+  // `framework` outlives this.
   ProviderParts(ProviderEnvironment environment, std::shared_ptr<const ProviderConfig> config,
-                std::unique_ptr<Adapter> adapter, HostKeyScan scan);
+                Framework& framework, const MakeAdapter& make, HostKeyScan scan);
 
   ProviderEnvironment environment;
   std::shared_ptr<const ProviderConfig> config;
@@ -33,26 +34,11 @@ class ProviderParts {
   // The newest image of the label that can be booted; null when there is none (yet),
   // or when the label boots a cloud image.
   const store::StoredUpload* Image(const LabelConfig& label) const;
+  // The same for a launch for the request: of one that validates an upload, that one.
+  const store::StoredUpload* Image(const LabelConfig& label, const NodeRequest& request) const;
 
-  // Marks a launch or deletion in progress that uses the adapter.
-  class Work {
-   public:
-    explicit Work(ProviderParts& context) : context_(context) { ++context_.work_in_progress_; }
-    ~Work() {
-      if (--context_.work_in_progress_ == 0) context_.idle_.NotifyAll();
-    }
-    Work(const Work&) = delete;
-    Work& operator=(const Work&) = delete;
-
-   private:
-    ProviderParts& context_;
-  };
-  // Ends when there is no Work.
-  Task<> WaitIdle();
-
- private:
-  int work_in_progress_ = 0;
-  WaitList idle_;
+  // Launches, deletions and questions under way that use the adapter.
+  WorkCount work;
 };
 
 }  // namespace nodepool::driver::cloud

@@ -8,6 +8,7 @@
 
 #include "async/loop.h"
 #include "driver/cloud/adapter.h"
+#include "driver/cloud/framework.h"
 
 namespace nodepool::driver::cloud {
 
@@ -22,7 +23,10 @@ class ScriptedAdapter : public Adapter {
     std::optional<LaunchError::Kind> kind;  // of fault_after_id
   };
 
-  explicit ScriptedAdapter(Loop& loop) : loop_(loop) {}
+  explicit ScriptedAdapter(const AdapterEnvironment& environment)
+      : framework(environment.framework), loop_(environment.loop) {}
+
+  Framework& framework;
 
   // What creations do, in order; the last is repeated.
   std::deque<Creation> creations = {Creation()};

@@ -6,10 +6,13 @@
 
 #include "base/text.h"
 #include "config/disk_images.h"
-#include "driver/provider_section.h"
+#include "model/resources.h"
+#include "process/command.h"
 
 namespace nodepool::driver::cloud {
 
+using config::Binding;
+using config::Bindings;
 using config::Schema;
 using config::Section;
 using config::Setting;
@@ -18,12 +21,20 @@ namespace {
 
 // One of the top-level diskimages; the result is const if `Config` is.
 template <class Config>
-auto& GlobalImage(const Section& section, std::string_view key, Config& config) {
-  std::string name = section.Text(key);
-  auto global = config.diskimages.find(ImageName(name));
+auto& GlobalImage(const Section& section, std::string_view key, const ImageName& name, Config& config) {
+  auto global = config.diskimages.find(name);
   if (global != config.diskimages.end()) return global->second;
-  throw section.Fail(
-      key, fmt::format("'{}' is not one of the top-level diskimages, or an abstract one", Excerpt(name)));
+  throw section.Fail(key, fmt::format("'{}' is not one of the top-level diskimages, or an abstract one",
+                                      Excerpt(name.value)));
+}
+
+// Of a command line; empty if it is none.
+std::vector<std::string> WordsOf(const std::string& line) {
+  try {
+    return process::SplitWords(line);
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 void SetLogin(const config::DiskImage& image, ConnectionSettings& connection) {
@@ -34,150 +45,147 @@ void SetLogin(const config::DiskImage& image, ConnectionSettings& connection) {
 
 }  // namespace
 
-Setting BootTimeout(int usual) {
-  return Setting("boot-timeout", Schema::Int(), "Time for the host key scan of a new node.")
-      .Default(usual)
-      .Unit("seconds");
+Binding<ProviderConfig> BootTimeout() {
+  return {Setting("boot-timeout", "Time for the host key scan of a new node."),
+          &ProviderConfig::boot_timeout};
 }
 
-Setting LaunchTimeout(int usual, std::string help) {
-  return Setting("launch-timeout", Schema::Int(), std::move(help)).Default(usual).Unit("seconds");
+Binding<ProviderConfig> LaunchTimeout(std::string help) {
+  return {Setting("launch-timeout", std::move(help)), &ProviderConfig::launch_timeout};
 }
 
-Setting LaunchRetries() { return Setting("launch-retries", Schema::Int(), "Attempts in total.").Default(3); }
-
-void ReadLaunchSettings(const Section& provider, ProviderConfig& result) {
-  result.boot_timeout = provider.Seconds("boot-timeout");
-  result.launch_timeout = provider.Seconds("launch-timeout");
-  result.launch_retries = ReadCount(provider, "launch-retries");
+Binding<ProviderConfig> LaunchRetries() {
+  return {Setting("launch-retries", "Attempts in total."), &ProviderConfig::launch_retries};
 }
 
-std::vector<Setting> UploadSettings(int usual_timeout) {
+Binding<PoolConfig> RecheckInterval() {
   return {
-      Setting("image-upload-timeout", Schema::Int(), "Time for an upload.")
-          .Default(usual_timeout)
-          .Unit("seconds"),
-      Setting("image-name-format", Schema::String(),
-              "Names of uploads; {image_name}, {upload_id} and {timestamp}.")
-          .Default("{image_name}-{timestamp}"),
-      Setting("post-upload-hook", Schema::String(), "Program that the builder runs after an upload."),
-      Setting("max-leaked-share", Schema::Int().Between(0, 100),
-              "Uploaded images without a record that one sweep may delete; if more have leaked, none is. "
-              "100: no limit, 0: never.")
-          .Default(50)
-          .Unit("percent"),
+      Setting("recheck-interval", Schema::Int().Between(10, 86400),
+              "Ready nodes are checked again at this interval, and replaced if they do not answer or show "
+              "other host keys; default: never."),
+      &PoolConfig::recheck_interval};
+}
+
+Binding<PoolConfig> Recheck() {
+  return {
+      Setting("recheck", Schema::String(),
+              "How ready nodes are checked again: tcp (the port accepts a connection), ssh (it shows one of "
+              "the record's host keys), or a command, which runs on the launcher's host with "
+              "NODEPOOL_HOST, NODEPOOL_PORT and others in its environment and has to end with 0; default: "
+              "ssh where the record has host keys, else tcp."),
+      [](const Section& section, const std::string& key, PoolConfig& pool) {
+        if (!section.IsGiven(key)) return;
+        pool.recheck = section.Text(key);
+        if (WordsOf(pool.recheck).empty()) throw section.Fail(key, "expected tcp, ssh or a command");
+      }};
+}
+
+Binding<PoolConfig> HostKeyChecking() {
+  return {Setting("host-key-checking", "Whether to scan host keys."), &PoolConfig::host_key_checking};
+}
+
+Bindings<ProviderConfig> UploadSettings() {
+  return {
+      {Setting("image-upload-timeout", "Time for an upload."), &ProviderConfig::image_upload_timeout},
+      {Setting("image-name-format", "Names of uploads; {image_name}, {upload_id} and {timestamp}."),
+       &ProviderConfig::image_name_format},
+      {Setting("post-upload-hook", "Program that the builder runs after an upload."),
+       &ProviderConfig::post_upload_hook},
+      {Setting("max-leaked-share", Schema::Int().Between(0, 100),
+               "Uploaded images without a record that one sweep may delete; if more have leaked, none is. "
+               "100: no limit, 0: never.")
+           .Unit("percent"),
+       &ProviderConfig::max_leaked_share},
   };
 }
 
-void ReadUploadSettings(const Section& provider, ProviderConfig& result) {
-  result.image_upload_timeout = provider.Seconds("image-upload-timeout");
-  result.image_name_format = provider.Text("image-name-format");
-  result.post_upload_hook = provider.OptionalText("post-upload-hook");
-  result.max_leaked_share = ReadCount(provider, "max-leaked-share");
+Bindings<ProviderDiskImage> DiskImageNameSettings() {
+  return {
+      {Setting("name", "One of the top-level diskimages.").Required(), &ProviderDiskImage::name},
+      {Setting("pause", "Do not upload the image here."), &ProviderDiskImage::is_paused},
+  };
 }
 
-Schema DiskImageSchema() {
-  Schema schema = Schema::Map({
-      Setting("name", Schema::String(), "One of the top-level diskimages.").Required(),
-      Setting("pause", Schema::Bool(), "Do not upload the image here.").Default(false),
-      Setting("meta", Schema::OpenMap(Schema::Any()), "Properties of the image in the cloud."),
-  });
-  return schema.With(ConnectionTypeSettings());
+Bindings<ProviderDiskImage> DiskImageSettings() {
+  return DiskImageNameSettings()
+      .With({{Setting("meta", "Properties of the image in the cloud."), &ProviderDiskImage::meta}})
+      .With(&ProviderDiskImage::connection, ConnectionTypeSettings());
 }
 
-const config::DiskImage& ReadDiskImageName(const Section& section, config::Config& config,
-                                           ProviderConfig& provider, ProviderDiskImage& result) {
-  result.name = ImageName(section.Text("name"));
-  config::DiskImage& global = GlobalImage(section, "name", config);
+const config::DiskImage& UseDiskImage(const Section& section, const ProviderDiskImage& image,
+                                      config::Config& config, ProviderConfig& provider) {
+  config::DiskImage& global = GlobalImage(section, "name", image.name, config);
   auto place = std::ranges::lower_bound(global.formats, provider.image_format);
   bool is_new = place == global.formats.end() || *place != provider.image_format;
   if (is_new && !provider.image_format.empty()) global.formats.insert(place, provider.image_format);
-  result.is_paused = section.Bool("pause");
   provider.fingerprint += "\n" + config::Fingerprint(global);
   return global;
 }
 
-void ReadDiskImage(const Section& section, config::Config& config, ProviderConfig& provider,
-                   ProviderDiskImage& result) {
-  const config::DiskImage& global = ReadDiskImageName(section, config, provider, result);
-  result.meta = ReadObject(section, "meta");
-  ReadConnectionType(section, result.connection);
-  SetLogin(global, result.connection);
+void LogInAsDiskImage(const Section& section, ProviderDiskImage& image, config::Config& config,
+                      ProviderConfig& provider) {
+  SetLogin(UseDiskImage(section, image, config, provider), image.connection);
 }
 
-Schema CloudImageSchema() {
-  Schema schema = Schema::Map({
-      Setting("name", Schema::String(),
-              "What labels call the image, and its name or id in the cloud by default.")
-          .Required(),
-      Setting("image-id", Schema::String(), "Its id in the cloud; used without looking it up."),
-      Setting("image-name", Schema::String(), "Its name or id in the cloud."),
-      Setting("username", Schema::String(), "User for logging in."),
-      Setting("python-path", Schema::String(), "Python interpreter on the node.").Default("auto"),
-      Setting("shell-type", Schema::String(), "Shell of the user, as Ansible names it."),
+Bindings<CloudImage> CloudImageSettings() {
+  Bindings<CloudImage> settings = {
+      {Setting("name", Schema::String(),
+               "What labels call the image, and its name or id in the cloud by default.")
+           .Required(),
+       [](const Section& section, const std::string& key, CloudImage& image) {
+         image.name = section.Text(key);
+         image.external_name = image.name;
+       }},
+      {Setting("image-name", "Its name or id in the cloud."), &CloudImage::external_name},
+      {Setting("image-id", Schema::String(), "Its id in the cloud; used without looking it up."),
+       [](const Section& section, const std::string& key, CloudImage& image) {
+         image.is_id = section.IsGiven(key);
+         if (image.is_id) image.external_name = section.Text(key);
+       }},
+  };
+  return settings.With(&CloudImage::connection, LoginSettings()).Exclusive({"image-id", "image-name"});
+}
+
+Bindings<PoolConfig> CloudPoolSettings() {
+  return PoolSettings().With({
+      Limit({"max-cores", "Virtual CPUs of the pool's nodes."}, resource::kCores),
+      Limit(Setting("max-ram", "Memory of the pool's nodes.").Unit("MiB"), resource::kRam),
+      Limit({"max-volumes", "Volumes of the pool's nodes."}, resource::kVolumes),
+      Limit(Setting("max-volume-gb", "Volume space of the pool's nodes.").Unit("GB"), resource::kVolumeGb),
+      {Setting(
+           "ignore-provider-quota",
+           "Only the pool's own limits count. Once the cloud refuses, its capacity is handed out in order "
+           "for five minutes."),
+       &PoolConfig::ignore_provider_quota},
+      {Setting("availability-zones", "Zones to use; default: all of the cloud."),
+       &PoolConfig::availability_zones},
+      HostKeyChecking(),
+      RecheckInterval(),
+      Recheck(),
   });
-  return schema.With(ConnectionTypeSettings()).Exclusive({"image-id", "image-name"});
 }
 
-void ReadCloudImage(const Section& section, CloudImage& result) {
-  result.name = section.Text("name");
-  result.external_name = result.name;
-  if (std::optional<std::string> id = section.OptionalText("image-id")) {
-    result.external_name = *id;
-    result.is_id = true;
-  } else if (std::optional<std::string> name = section.OptionalText("image-name")) {
-    result.external_name = *name;
-  }
-  ReadConnectionType(section, result.connection);
-  result.connection.username = section.OptionalText("username");
-  result.connection.python_path = section.Text("python-path");
-  result.connection.shell_type = section.OptionalText("shell-type");
+Bindings<LabelConfig> LabelImageSettings() {
+  Bindings<LabelConfig> settings = {
+      {Setting("name", "One of the top-level labels.").Required(), &LabelConfig::name},
+      {Setting("diskimage", "Boot an image of the builder."), &LabelConfig::diskimage},
+      {Setting("cloud-image", "Boot one of the provider's cloud-images."), &LabelConfig::cloud_image},
+  };
+  return settings.Exclusive({"diskimage", "cloud-image"});
 }
 
-Schema PoolSchema(Schema label) {
-  Schema schema = Schema::Map({
-      Setting("name", Schema::String(), "Name of the pool.").Required(),
-      Setting("max-cores", Schema::Int(), "Virtual CPUs of the pool's nodes."),
-      Setting("max-ram", Schema::Int(), "Memory of the pool's nodes.").Unit("MiB"),
-      Setting("max-volumes", Schema::Int(), "Volumes of the pool's nodes."),
-      Setting("max-volume-gb", Schema::Int(), "Volume space of the pool's nodes.").Unit("GB"),
-      Setting("ignore-provider-quota", Schema::Bool(),
-              "Only the pool's own limits count. Once the cloud refuses, its capacity is handed out in order "
-              "for five minutes.")
-          .Default(false),
-      Setting("availability-zones", Schema::List(Schema::String()),
-              "Zones to use; default: all of the cloud."),
-      Setting("host-key-checking", Schema::Bool(), "Whether to scan host keys.").Default(true),
-      Setting("labels", Schema::List(std::move(label)), "The labels offered here."),
+Bindings<LabelConfig> LabelSettings() {
+  return LabelImageSettings().With({
+      {Setting("host-key-checking", "Whether to scan host keys; default the pool's.").Inherited(),
+       &LabelConfig::host_key_checking},
   });
-  return schema.With(PoolSettings());
 }
 
-void ReadCloudPool(const Section& section, const Section& provider, PoolConfig& result) {
-  ReadPool(section, provider, result);
-  for (const char* resource : {"cores", "ram", "volumes", "volume-gb"}) {
-    std::optional<double> limit = section.OptionalFloat(fmt::format("max-{}", resource));
-    if (limit) result.limits[resource] = *limit;
-  }
-  result.ignore_provider_quota = section.Bool("ignore-provider-quota");
-  result.availability_zones = section.TextList("availability-zones");
-}
-
-Schema LabelSchema() {
-  Schema schema = Schema::Map({
-      Setting("name", Schema::String(), "One of the top-level labels.").Required(),
-      Setting("diskimage", Schema::String(), "Boot an image of the builder."),
-      Setting("cloud-image", Schema::String(), "Boot one of the provider's cloud-images."),
-      Setting("host-key-checking", Schema::Bool(), "Whether to scan host keys; default the pool's."),
-  });
-  return schema.Exclusive({"diskimage", "cloud-image"});
-}
-
-void ReadLabelImage(const Section& section, const config::Config& config, const FindCloudImage& find,
-                    ProviderConfig& provider, LabelConfig& label) {
-  if (std::optional<std::string> name = section.OptionalText("diskimage")) {
-    label.diskimage = ImageName(*name);
-    const config::DiskImage& global = GlobalImage(section, "diskimage", config);
+void ResolveImage(const Section& section, const config::Config& config, const FindCloudImage& find,
+                  ProviderConfig& provider, LabelConfig& label) {
+  if (label.diskimage) {
+    label.cloud_image.reset();
+    const config::DiskImage& global = GlobalImage(section, "diskimage", *label.diskimage, config);
     auto own = provider.diskimages.find(*label.diskimage);
     if (own != provider.diskimages.end()) {
       label.connection = own->second->connection;
@@ -186,29 +194,20 @@ void ReadLabelImage(const Section& section, const config::Config& config, const 
     // Not uploaded to this provider: nodes cannot be launched until the provider lists it.
     SetLogin(global, label.connection);
     provider.fingerprint += "\n" + config::Fingerprint(global);
-  } else if (std::optional<std::string> cloud_image = section.OptionalText("cloud-image")) {
-    const CloudImage* image = find(*cloud_image);
+  } else if (label.cloud_image) {
+    const CloudImage* image = find(*label.cloud_image);
     if (image == nullptr) {
       throw section.Fail("cloud-image",
                          fmt::format("'{}' of label {} is not one of the cloud-images of provider {}",
-                                     Excerpt(*cloud_image), label.name, provider.name));
+                                     Excerpt(*label.cloud_image), label.name, provider.name));
     }
-    label.cloud_image = cloud_image;
     label.connection = image->connection;
   } else {
     throw section.Fail("diskimage", "a label needs diskimage or cloud-image");
   }
 }
 
-void ReadLabel(const Section& section, const Section& pool, const config::Config& config,
-               const FindCloudImage& find, ProviderConfig& provider, LabelConfig& result) {
-  result.name = ReadLabelName(section, "name", config);
-  ReadLabelImage(section, config, find, provider, result);
-  result.host_key_checking =
-      section.OptionalBool("host-key-checking").value_or(pool.Bool("host-key-checking"));
-}
-
-std::vector<Setting> SettingsOfVersion2() {
+Bindings<ProviderConfig> SettingsOfVersion2() {
   auto removed = [](const char* key, const char* instead) {
     return Setting(key, Schema::Any(), "").Removed(instead);
   };

@@ -1,5 +1,7 @@
 #include "driver/loading/configured.h"
 
+#include "model/validation.h"
+
 namespace nodepool::driver {
 namespace {
 
@@ -8,7 +10,10 @@ using listing::Configured;
 void AddPools(Configured& configured, const ProviderConfig& provider) {
   for (const auto& [name, pool] : provider.pools) {
     configured.pools[{provider.name, name}] = pool->Limit().resources();
+    std::set<LabelName>& labels_of_pool = configured.pool_labels[{provider.name, name}];
     for (const auto& [label, settings] : pool->labels) {
+      if (IsValidationLabel(label)) continue;
+      labels_of_pool.insert(label);
       if (!settings->diskimage) continue;
       auto image = configured.images.find(*settings->diskimage);
       if (image == configured.images.end()) continue;

@@ -117,18 +117,6 @@ class GuardedProvider : public Provider {
   Task<> DeleteResources(const NodeId& id, const Node& node) override {
     return provider_->DeleteResources(id, node);
   }
-
-  Task<std::string> UploadImage(ImageUploadParameters upload) override {
-    std::string id = co_await provider_->UploadImage(std::move(upload));
-    if (id.empty()) throw Error(Verdict::kFail, "the driver returned no id for the uploaded image");
-    co_return id;
-  }
-  Task<> DeleteImage(std::string external_id) override {
-    return provider_->DeleteImage(std::move(external_id));
-  }
-  Task<std::vector<ListedMachine>> ListMachines() override { return provider_->ListMachines(); }
-  Task<std::vector<ListedImage>> ListImages() override { return provider_->ListImages(); }
-  Task<std::vector<std::string>> FindFaults() override { return provider_->FindFaults(); }
   Task<> CleanupLeakedResources() override { return provider_->CleanupLeakedResources(); }
 
  private:
@@ -137,16 +125,37 @@ class GuardedProvider : public Provider {
   std::shared_ptr<Guard> guard_;
 };
 
+Driver& DriverOf(const Registry& drivers, const ProviderConfig& config) {
+  if (!config.fault.empty()) throw Error(Verdict::kFail, config.fault);
+  Driver* driver = drivers.Find(config.driver);
+  if (driver == nullptr) throw Error(Verdict::kInvalid, "there is no driver " + config.driver);
+  return *driver;
+}
+
+template <class Part>
+std::unique_ptr<Part> NotNull(std::unique_ptr<Part> part, const ProviderConfig& config,
+                              std::string_view what) {
+  if (!part) throw Error(Verdict::kFail, fmt::format("driver {} returned no {}", config.driver, what));
+  return part;
+}
+
 }  // namespace
 
 std::unique_ptr<Provider> CreateGuarded(const Registry& drivers, ProviderEnvironment environment,
                                         std::shared_ptr<const ProviderConfig> config) {
-  if (!config->fault.empty()) throw Error(Verdict::kFail, config->fault);
-  Driver* driver = drivers.Find(config->driver);
-  if (driver == nullptr) throw Error(Verdict::kInvalid, "there is no driver " + config->driver);
-  std::unique_ptr<Provider> provider = driver->CreateProvider(std::move(environment), config);
-  if (!provider) throw Error(Verdict::kFail, "driver " + config->driver + " returned no provider");
+  auto provider = DriverOf(drivers, *config).CreateProvider(std::move(environment), config);
+  provider = NotNull(std::move(provider), *config, "provider");
   return std::make_unique<GuardedProvider>(std::move(config), std::move(provider));
+}
+
+std::unique_ptr<ImageStore> CreateImageStore(const Registry& drivers, DriverEnvironment environment,
+                                             std::shared_ptr<const ProviderConfig> config) {
+  return NotNull(DriverOf(drivers, *config).CreateImageStore(environment, config), *config, "image store");
+}
+
+std::unique_ptr<OperatorTools> CreateOperatorTools(const Registry& drivers, ToolsEnvironment environment,
+                                                   std::shared_ptr<const ProviderConfig> config) {
+  return NotNull(DriverOf(drivers, *config).CreateOperatorTools(environment, config), *config, "tools");
 }
 
 }  // namespace nodepool::driver

@@ -3,6 +3,8 @@
 #include <memory>
 
 #include "driver/driver.h"
+#include "driver/image_store.h"
+#include "driver/operator_tools.h"
 #include "driver/provider.h"
 
 namespace nodepool::driver {
@@ -15,5 +17,12 @@ namespace nodepool::driver {
 // the driver is unknown or returned no provider.
 std::unique_ptr<Provider> CreateGuarded(const Registry& drivers, ProviderEnvironment environment,
                                         std::shared_ptr<const ProviderConfig> config);
+
+// What a builder and a command ask of the configured provider's driver. Their calls may fail anyway, so they
+// need no guard. Throw Error as above.
+std::unique_ptr<ImageStore> CreateImageStore(const Registry& drivers, DriverEnvironment environment,
+                                             std::shared_ptr<const ProviderConfig> config);
+std::unique_ptr<OperatorTools> CreateOperatorTools(const Registry& drivers, ToolsEnvironment environment,
+                                                   std::shared_ptr<const ProviderConfig> config);
 
 }  // namespace nodepool::driver

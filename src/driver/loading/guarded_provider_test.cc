@@ -30,7 +30,6 @@ class WildProvider : public nodepool::testing::ScriptedProvider {
                                                      const store::StoredRequest&) override {
     return nullptr;
   }
-  Task<std::string> UploadImage(ImageUploadParameters) override { co_return ""; }
 };
 
 class WildDriver : public nodepool::testing::ScriptedDriver {
@@ -60,7 +59,7 @@ class GuardedProviderTest : public ::testing::Test {
   }
   ~GuardedProviderTest() override { time.Run(client->Close()); }
   std::unique_ptr<Provider> Make() {
-    ProviderEnvironment environment{time.loop(), random, blocking_pool, records, [] {}};
+    ProviderEnvironment environment{{time.loop(), random, blocking_pool}, records, [] {}};
     return CreateGuarded(drivers, std::move(environment), config);
   }
 
@@ -96,7 +95,19 @@ TEST_F(GuardedProviderTest, AnswersThatMakeNoSenseAreErrors) {
   EXPECT_THROW(provider->AvailableQuota(), Error);
   EXPECT_THROW(provider->QuotaForLabel(LabelConfig()), Error);
   EXPECT_THROW(provider->RequestHandler(nullptr, store::StoredRequest()), Error);
-  EXPECT_THROW(time.Run(provider->UploadImage(ImageUploadParameters())), Error);
+}
+
+// A driver that knows nothing of images and commands refuses, in place of doing nothing.
+TEST_F(GuardedProviderTest, ImagesAndDeletionsByCommandsAreRefusedByDefault) {
+  auto images = CreateImageStore(drivers, {time.loop(), random, blocking_pool}, config);
+  EXPECT_TRUE(FailedWith(time.Run(Attempt(images->UploadImage({}))), Verdict::kInvalid));
+  EXPECT_TRUE(FailedWith(time.Run(Attempt(images->DeleteImage("i"))), Verdict::kInvalid));
+  auto tools = CreateOperatorTools(drivers, {{time.loop(), random, blocking_pool}, store}, config);
+  EXPECT_TRUE(FailedWith(time.Run(Attempt(tools->DeleteResources(NodeId("1"), Node()))), Verdict::kInvalid));
+  EXPECT_TRUE(time.Run(tools->ListMachines()).empty());
+  config->fault = "clouds.yaml has no such cloud";
+  EXPECT_THROW(CreateImageStore(drivers, {time.loop(), random, blocking_pool}, config), Error);
+  EXPECT_THROW(CreateOperatorTools(drivers, {{time.loop(), random, blocking_pool}, store}, config), Error);
 }
 
 TEST_F(GuardedProviderTest, NoDriverOrNoProviderIsAnError) {

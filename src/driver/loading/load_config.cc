@@ -8,6 +8,7 @@
 
 #include "base/log/logging.h"
 #include "driver/loading/section_faults.h"
+#include "driver/loading/validation_labels.h"
 #include "model/component.h"
 
 namespace nodepool::driver {
@@ -101,7 +102,8 @@ Expected<void> LoadSection(const config::ProviderSection& section, const Registr
     return {};
   }
   try {
-    std::shared_ptr<const ProviderConfig> provider = driver->LoadProviderConfig(section, loaded.common);
+    std::shared_ptr<const ProviderConfig> provider =
+        driver->LoadProviderConfig(WithValidationLabels(section, loaded.common.diskimages), loaded.common);
     std::string fault = WhyUnusable(provider.get(), section.name);
     if (fault.empty()) {
       loaded.providers[section.name] = std::move(provider);

@@ -11,7 +11,7 @@
 #include "async/deadline.h"
 #include "async/task_group.h"
 #include "base/scope_exit.h"
-#include "driver/cloud/check_instance.h"
+#include "driver/cloud/launch/instance.h"
 #include "driver/cloud/metadata.h"
 #include "driver/testing/interruption.h"
 

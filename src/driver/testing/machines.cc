@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "driver/cloud/check_instance.h"
+#include "driver/cloud/launch/instance.h"
 #include "driver/cloud/metadata.h"
 
 namespace nodepool::driver::testing {

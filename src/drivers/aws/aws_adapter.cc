@@ -1,14 +1,12 @@
 #include "drivers/aws/aws_adapter.h"
 
-#include "drivers/aws/compute/candidates.h"
-#include "drivers/aws/compute/console.h"
-#include "drivers/aws/compute/create_machine.h"
-#include "drivers/aws/compute/delete_machine.h"
+#include "drivers/aws/compute/instance.h"
+#include "drivers/aws/compute/instance_request.h"
+#include "drivers/aws/compute/machines.h"
 #include "drivers/aws/compute/quota.h"
 #include "drivers/aws/images/image_leaks.h"
 #include "drivers/aws/images/remove_image.h"
 #include "drivers/aws/images/upload_image.h"
-#include "drivers/aws/lists.h"
 
 namespace nodepool::drivers::aws {
 
@@ -18,10 +16,12 @@ using driver::cloud::Instance;
 using driver::cloud::MachineReport;
 using driver::cloud::Resource;
 
-AwsAdapter::AwsAdapter(driver::ProviderEnvironment environment, std::shared_ptr<const AwsConfig> config,
+AwsAdapter::AwsAdapter(driver::cloud::AdapterEnvironment environment, std::shared_ptr<const AwsConfig> config,
                        Account account, Variables variables, std::unique_ptr<net::HttpClient> client)
     : cloud_(std::move(environment), std::move(config), std::move(account), std::move(variables),
              std::move(client)) {}
+
+void AwsAdapter::Start() { cloud_.templates.Start(); }
 
 Task<Instance> AwsAdapter::Create(MachineReport& machine, CreateParameters parameters) {
   return CreateMachine(cloud_, machine, std::move(parameters));
@@ -60,11 +60,7 @@ Task<std::optional<std::string>> AwsAdapter::ConsoleLog(const driver::LabelConfi
   co_return console;
 }
 
-// Called first when the provider starts, so that its labels are known before requests arrive.
-Task<QuotaInformation> AwsAdapter::QuotaLimits() {
-  if (!cloud_.environment.is_for_one_command) cloud_.templates.Start();
-  return ReadLimits(cloud_);
-}
+Task<QuotaInformation> AwsAdapter::QuotaLimits() { return ReadLimits(cloud_); }
 
 QuotaInformation AwsAdapter::QuotaForLabel(const driver::LabelConfig& label) {
   return NeedOf(cloud_, dynamic_cast<const AwsLabel&>(label));

@@ -10,9 +10,10 @@ namespace nodepool::drivers::aws {
 // The adapter to an account of AWS in one region; each of its tasks is in a file of its own.
 class AwsAdapter : public driver::cloud::Adapter {
  public:
-  AwsAdapter(driver::ProviderEnvironment environment, std::shared_ptr<const AwsConfig> config,
+  AwsAdapter(driver::cloud::AdapterEnvironment environment, std::shared_ptr<const AwsConfig> config,
              Account account, Variables variables, std::unique_ptr<net::HttpClient> client);
 
+  void Start() override;
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
                                        driver::cloud::CreateParameters parameters) override;
   std::vector<std::string> Candidates(const driver::LabelConfig& label,

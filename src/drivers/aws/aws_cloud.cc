@@ -1,30 +1,28 @@
 #include "drivers/aws/aws_cloud.h"
 
 #include "base/json_fields.h"
+#include "driver/cloud/launch/instance.h"
 
 namespace nodepool::drivers::aws {
 
 namespace {
 
 constexpr Duration kRenewBefore = std::chrono::minutes(15);
+constexpr Duration kRecent = std::chrono::minutes(5);
 constexpr const char* kInstanceKey = "instance";
 constexpr const char* kHostKey = "host";
 constexpr const char* kCloudName = "AWS";
 
-std::optional<std::string> NonEmpty(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  return text;
-}
-
 }  // namespace
 
-AwsCloud::AwsCloud(driver::ProviderEnvironment for_environment, std::shared_ptr<const AwsConfig> provider,
-                   Account for_account, Variables variables, std::unique_ptr<net::HttpClient> client)
+AwsCloud::AwsCloud(driver::cloud::AdapterEnvironment for_environment,
+                   std::shared_ptr<const AwsConfig> provider, Account for_account, Variables variables,
+                   std::unique_ptr<net::HttpClient> client)
     : environment(std::move(for_environment)),
       config(std::move(provider)),
       account(std::move(for_account)),
       http(std::move(client)),
-      clock(environment.loop, logger),
+      clock(environment.loop, logger, kCloudName),
       fetcher(environment.loop, *http, clock, account, std::move(variables),
               config->profile_name.has_value()),
       credentials(
@@ -45,7 +43,7 @@ AwsCloud::AwsCloud(driver::ProviderEnvironment for_environment, std::shared_ptr<
       images(environment.loop, ec2),
       templates(environment, *config, ec2, tasks, logger),
       terminations(ec2, tasks),
-      recent(environment.loop),
+      recent(environment.loop, kRecent),
       instances(tasks, environment.random, logger, "instances of provider " + config->name.str(),
                 [this] { return ListInstancesOf(ec2, config->name.str()); }),
       hosts(tasks, environment.random, logger, "dedicated hosts of provider " + config->name.str(),
@@ -77,13 +75,8 @@ driver::cloud::Instance Describe(const AwsCloud& cloud, const Ec2Instance& insta
   described.metadata = instance.tags;
   described.cloud = kCloudName;
   described.region = cloud.account.region;
-  described.az = NonEmpty(instance.zone);
-  described.private_ipv4 = NonEmpty(instance.private_ipv4);
-  described.public_ipv4 = NonEmpty(instance.public_ipv4);
-  described.public_ipv6 = NonEmpty(instance.ipv6);
-  for (const auto* address : {&described.public_ipv4, &described.public_ipv6, &described.private_ipv4}) {
-    if (!described.interface_ip) described.interface_ip = *address;
-  }
+  if (!instance.zone.empty()) described.az = instance.zone;
+  driver::cloud::SetAddresses({instance.public_ipv4, instance.ipv6, instance.private_ipv4}, described);
   described.quota =
       instance.host.empty() ? cloud.types.NeedOf(instance.type, instance.is_spot) : NeedOfHost(instance.type);
   return described;

@@ -9,19 +9,20 @@
 #include "async/task_group.h"
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/api/list_cache.h"
-#include "driver/provider_environment.h"
+#include "driver/cloud/api/server_clock.h"
+#include "driver/cloud/framework.h"
+#include "driver/cloud/launch/recent_machines.h"
+#include "driver/cloud/leaks/leak_search.h"
 #include "drivers/aws/api/ebs.h"
 #include "drivers/aws/api/ec2.h"
-#include "drivers/aws/api/request_signer.h"
 #include "drivers/aws/api/s3.h"
-#include "drivers/aws/api/server_clock.h"
 #include "drivers/aws/api/service_quotas.h"
+#include "drivers/aws/api/signature.h"
 #include "drivers/aws/compute/account_limits.h"
 #include "drivers/aws/compute/host.h"
 #include "drivers/aws/compute/instance.h"
 #include "drivers/aws/compute/instance_types.h"
 #include "drivers/aws/compute/launch_templates.h"
-#include "drivers/aws/compute/recent_instances.h"
 #include "drivers/aws/compute/terminations.h"
 #include "drivers/aws/config/aws_config.h"
 #include "drivers/aws/credentials/account.h"
@@ -37,10 +38,10 @@ constexpr Duration kListAge = std::chrono::seconds(5);
 // What creations, deletions and lists of one provider share.
 struct AwsCloud {
   // `http` is used only here.
-  AwsCloud(driver::ProviderEnvironment for_environment, std::shared_ptr<const AwsConfig> provider,
+  AwsCloud(driver::cloud::AdapterEnvironment for_environment, std::shared_ptr<const AwsConfig> provider,
            Account for_account, Variables variables, std::unique_ptr<net::HttpClient> client);
 
-  driver::ProviderEnvironment environment;
+  driver::cloud::AdapterEnvironment environment;
   std::shared_ptr<const AwsConfig> config;
   Account account;
   log::Logger logger{"nodepool.AwsAdapter." + config->name.value};
@@ -63,11 +64,11 @@ struct AwsCloud {
   MachineImages images;
   LaunchTemplates templates;
   Terminations terminations;
-  RecentInstances recent;
+  driver::cloud::RecentMachines<> recent;  // EC2 may not know them everywhere yet (driver-aws.md 18)
   // Those with this provider's tag, read once for all waiting tasks (driver-aws.md 7).
   driver::cloud::api::ListCache<Ec2Instances> instances;
   driver::cloud::api::ListCache<Hosts> hosts;
-  int sweeps = 0;                   // in which leaks were searched for
+  driver::cloud::RareSweeps rare_sweeps;
   std::set<std::string> odd_types;  // of foreign instances, already logged
 
   Loop& loop() { return environment.loop; }

@@ -2,7 +2,7 @@
 
 #include "base/version.h"
 #include "drivers/aws/aws_adapter.h"
-#include "drivers/aws/config/aws_schema.h"
+#include "drivers/aws/config/aws_settings.h"
 #include "net/http/curl_client.h"
 #include "process/command.h"
 
@@ -18,7 +18,8 @@ std::shared_ptr<const driver::ProviderConfig> AwsDriver::LoadProviderConfig(
 }
 
 std::unique_ptr<driver::cloud::Adapter> AwsDriver::CreateAdapter(
-    const driver::ProviderEnvironment& environment, std::shared_ptr<const driver::ProviderConfig> config) {
+    const driver::cloud::AdapterEnvironment& environment,
+    std::shared_ptr<const driver::ProviderConfig> config) {
   auto settings = std::dynamic_pointer_cast<const aws::AwsConfig>(config);
   aws::Variables variables = variables_ ? *variables_ : process::OwnEnvironment();
   aws::Profiles profiles = aws::ReadProfiles(variables);

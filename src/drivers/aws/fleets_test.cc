@@ -1,7 +1,7 @@
 // Fleets, launch templates, and labels with several kinds of machine or places (driver-aws.md 9, 21.5).
 #include "driver/testing/contract.h"
 #include "drivers/aws/aws_fixture_for_test.h"
-#include "drivers/aws/compute/launch_template.h"
+#include "drivers/aws/compute/launch_templates.h"
 
 namespace nodepool::drivers::aws {
 namespace {

@@ -23,7 +23,7 @@ class AwsSpotTest : public AwsTest {
   }
 };
 
-// AWS-50
+// AWS-50, TAKE-5
 TEST_F(AwsSpotTest, AMarkedInstanceIsAnnounced) {
   Start();
   Launch();

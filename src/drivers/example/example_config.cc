@@ -1,84 +1,84 @@
 #include "drivers/example/example_config.h"
 
+#include <algorithm>
+
 #include "driver/cloud/section.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers {
 
-using config::Schema;
-using config::Section;
-using config::Setting;
-
 namespace {
 
-Schema MakeSchema() {
-  Schema image = Schema::Map({
-      Setting("name", Schema::String(), "What labels call the image."),
-      Setting("image-id", Schema::String(), "Its id in the cloud."),
-      Setting("username", Schema::String(), "User for logging in."),
-      Setting("key", Schema::String(), "Public key to put on the node."),
-      Setting("python-path", Schema::String(), "Python interpreter on the node.").Default("auto"),
+const Bindings<ExampleImage>& ImageSettings() {
+  static const Bindings<ExampleImage> settings =
+      Bindings<ExampleImage>{
+          {Setting("name", "What labels call the image."), &ExampleImage::name},
+          {Setting("username", "User for logging in."), &ExampleImage::connection,
+           &driver::ConnectionSettings::username},
+          {Setting("python-path", "Python interpreter on the node."), &ExampleImage::connection,
+           &driver::ConnectionSettings::python_path},
+          Setting("image-id", Schema::String(), "Its id in the cloud."),
+          Setting("key", Schema::String(), "Public key to put on the node."),
+      }
+          .With(&ExampleImage::connection, ConnectionTypeSettings());
+  return settings;
+}
+
+const Bindings<ExampleLabel>& LabelSettings() {
+  static const Bindings<ExampleLabel> settings = {
+      {Setting("name", "One of the top-level labels.").Required(), &ExampleLabel::name},
+      {Setting("cloud-image", "One of the provider's cloud-images.").Required(), &ExampleLabel::cloud_image},
+      {Setting("instance-type", "Kind of machine.").Required(), &ExampleLabel::instance_type},
+  };
+  return settings;
+}
+
+const Bindings<driver::PoolConfig>& ExamplePoolSettings() {
+  static const Bindings<driver::PoolConfig> settings = PoolSettings().With({
+      {Setting("use-internal-ip", "Reach nodes by their private address."),
+       &driver::PoolConfig::use_internal_ip},
+      Setting("labels", Schema::List(LabelSettings().ToSchema()), "The labels offered here.").Required(),
   });
-  Schema label = Schema::Map({
-      Setting("name", Schema::String(), "One of the top-level labels.").Required(),
-      Setting("cloud-image", Schema::String(), "One of the provider's cloud-images.").Required(),
-      Setting("instance-type", Schema::String(), "Kind of machine.").Required(),
-  });
-  Schema pool = Schema::Map({
-      Setting("name", Schema::String(), "Name of the pool.").Required(),
-      Setting("labels", Schema::List(label), "The labels offered here.").Required(),
-      Setting("use-internal-ip", Schema::Bool(), "Reach nodes by their private address.").Default(false),
-  });
-  return Schema::Map({
-      Setting("region", Schema::String(), "Region of the cloud.").Required(),
-      Setting("project", Schema::String(), "Project in the cloud.").Required(),
-      Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of nodes.").Required(),
-      Setting("cloud-images", Schema::List(image.With(ConnectionTypeSettings())),
-              "Images that exist in the cloud."),
+  return settings;
+}
+
+const Bindings<ExampleConfig>& ProviderSettings() {
+  static const Bindings<ExampleConfig> settings = {
+      {Setting("region", "Region of the cloud.").Required(), &ExampleConfig::region},
+      {Setting("project", "Project in the cloud.").Required(), &ExampleConfig::project},
+      {Setting("cloud-images", "Images that exist in the cloud."), &ExampleConfig::images, ImageSettings()},
+      Setting("pools", Schema::List(ExamplePoolSettings().ToSchema()), "Groups of nodes.").Required(),
       driver::cloud::BootTimeout(),
       driver::cloud::LaunchRetries(),
       Setting("rate-limit", Schema::Int(), "Calls per second.").Default(1),
-  });
+  };
+  return settings;
+}
+
+// The images say how to log in to the machines that boot from them.
+void Resolve(const Section& section, const ExampleConfig& provider, ExampleLabel& label) {
+  auto image = std::ranges::find(provider.images, label.cloud_image, &ExampleImage::name);
+  if (image == provider.images.end())
+    throw section.Fail("cloud-image", "is not one of the provider's cloud-images");
+  label.connection = image->connection;
 }
 
 }  // namespace
 
-const Schema& ExampleSchema() {
-  static const Schema schema = MakeSchema();
+const config::Schema& ExampleSchema() {
+  static const Schema schema = ProviderSettings().ToSchema();
   return schema;
 }
 
 std::shared_ptr<const ExampleConfig> LoadExampleConfig(const config::ProviderSection& section,
                                                        const config::Config& config) {
   auto result = std::make_shared<ExampleConfig>();
-  Section provider = OpenProvider(section, ExampleSchema());
-  ReadProvider(section, provider, *result);
-  result->region = provider.Text("region");
-  result->project = provider.Text("project");
-  result->boot_timeout = provider.Seconds("boot-timeout");
-  result->launch_retries = ReadCount(provider, "launch-retries");
-
-  std::map<std::string, driver::ConnectionSettings> images;
-  for (const Section& entry : provider.Sections("cloud-images")) {
-    driver::ConnectionSettings& image = images[entry.Text("name")];
-    image.username = entry.OptionalText("username");
-    image.python_path = entry.Text("python-path");
-    ReadConnectionType(entry, image);
-  }
-
+  Section provider = ReadProvider(section, ProviderSettings(), *result);
   for (const Section& entry : provider.Sections("pools")) {
-    auto pool = std::make_shared<driver::PoolConfig>();
-    ReadPool(entry, provider, *pool);
-    pool->use_internal_ip = entry.Bool("use-internal-ip");
+    std::shared_ptr<driver::PoolConfig> pool = ReadPool(entry, ExamplePoolSettings(), *result);
     for (const Section& offer : entry.Sections("labels")) {
-      auto label = std::make_shared<ExampleLabel>();
-      label->name = ReadLabelName(offer, "name", config);
-      label->cloud_image = offer.Text("cloud-image");
-      auto image = images.find(*label->cloud_image);
-      if (image == images.end()) throw offer.Fail("cloud-image", "is not one of the provider's cloud-images");
-      label->connection = image->second;
-      label->instance_type = offer.Text("instance-type");
-      label->host_key_checking = false;
+      std::shared_ptr<ExampleLabel> label = ReadLabel(offer, LabelSettings(), config);
+      Resolve(offer, *result, *label);
       pool->Offer(std::move(label));
     }
     result->pools[pool->name] = std::move(pool);

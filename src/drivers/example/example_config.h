@@ -7,10 +7,19 @@
 namespace nodepool::drivers {
 
 struct ExampleLabel : driver::LabelConfig {
+  ExampleLabel() { host_key_checking = false; }
+
   std::string instance_type;
 };
 
+// An entry of `cloud-images`.
+struct ExampleImage {
+  std::string name;
+  driver::ConnectionSettings connection;
+};
+
 struct ExampleConfig : driver::ProviderConfig {
+  std::vector<ExampleImage> images;
   std::string region;
   std::string project;
 };

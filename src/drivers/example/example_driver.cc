@@ -13,7 +13,7 @@ std::shared_ptr<const driver::ProviderConfig> ExampleDriver::LoadProviderConfig(
 }
 
 std::unique_ptr<driver::cloud::Adapter> ExampleDriver::CreateAdapter(
-    const driver::ProviderEnvironment&, std::shared_ptr<const driver::ProviderConfig> config) {
+    const driver::cloud::AdapterEnvironment&, std::shared_ptr<const driver::ProviderConfig> config) {
   return std::make_unique<ExampleAdapter>(std::move(config));
 }
 

@@ -12,7 +12,7 @@ class ExampleDriver : public driver::cloud::CloudDriver {
   std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
                                                                    config::Config& config) override;
   std::unique_ptr<driver::cloud::Adapter> CreateAdapter(
-      const driver::ProviderEnvironment& environment,
+      const driver::cloud::AdapterEnvironment& environment,
       std::shared_ptr<const driver::ProviderConfig> config) override;
 };
 

@@ -68,8 +68,10 @@ std::uint64_t SizeOfFile(const std::string& path) {
 }  // namespace
 
 FakeAdapter::FakeAdapter(FakeCloud& cloud, std::shared_ptr<const driver::ProviderConfig> config,
-                         std::shared_ptr<FakeControl> control)
-    : CloudAdapter(std::move(config)), cloud_(cloud), control_(std::move(control)) {}
+                         OpenControl open_control)
+    : CloudAdapter(std::move(config)), cloud_(cloud), open_control_(std::move(open_control)) {}
+
+void FakeAdapter::Start() { control_ = open_control_(); }
 
 Task<> FakeAdapter::Stop() {
   std::shared_ptr<FakeControl> control = std::exchange(control_, nullptr);

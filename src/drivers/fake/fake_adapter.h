@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "driver/cloud/cloud_adapter.h"
@@ -14,11 +15,16 @@ namespace nodepool::drivers {
 // keys, so no launcher tries to reach them (D-98).
 class FakeAdapter : public driver::cloud::CloudAdapter<FakeConfig, FakeLabel> {
  public:
-  // `cloud` outlives the adapter. `control` may be shared with a successor; the last adapter to stop stops
-  // it.
-  FakeAdapter(FakeCloud& cloud, std::shared_ptr<const driver::ProviderConfig> config,
-              std::shared_ptr<FakeControl> control = nullptr);
+  // Called by Start(); null: nothing controls the cloud. The control may be shared with a successor; the last
+  // adapter to stop stops it.
+  using OpenControl = std::function<std::shared_ptr<FakeControl>()>;
 
+  // `cloud` outlives the adapter.
+  FakeAdapter(
+      FakeCloud& cloud, std::shared_ptr<const driver::ProviderConfig> config,
+      OpenControl open_control = [] { return nullptr; });
+
+  void Start() override;
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
                                        driver::cloud::CreateParameters parameters) override;
   Task<> Delete(driver::cloud::MachineReport& machine, boost::json::value external_id) override;
@@ -45,6 +51,7 @@ class FakeAdapter : public driver::cloud::CloudAdapter<FakeConfig, FakeLabel> {
   driver::cloud::Instance Describe(const FakeServer& server) const;
 
   FakeCloud& cloud_;
+  OpenControl open_control_;
   std::shared_ptr<FakeControl> control_;
 };
 

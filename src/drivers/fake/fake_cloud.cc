@@ -76,6 +76,8 @@ std::string FakeCloud::CreateServer(FakeServerRequest request) {
   bool hangs = Take(hanging_creates_);
   if (directory_) directory_->Add(server);
   if (server.status == FakeServerStatus::kBuild) {
+    bool is_broken = (broken_flavor_.empty() || flavor->name == broken_flavor_) && Happens(broken_share_);
+    if (is_broken) broken_.insert(server.id);
     active_at_[server.id] = hangs ? SteadyTime::max() : loop_.SteadyNow() + settings_.create_latency;
   }
   ++created_count_;
@@ -100,7 +102,8 @@ Task<FakeServer> FakeCloud::WaitActive(std::string id) {
     } else if (when > loop_.SteadyNow()) {
       co_await loop_.SleepUntil(when);
     } else {
-      server->second.status = FakeServerStatus::kActive;
+      bool is_broken = broken_.erase(id) > 0;
+      server->second.status = is_broken ? FakeServerStatus::kError : FakeServerStatus::kActive;
       active_at_.erase(id);
     }
   }
@@ -221,6 +224,7 @@ bool FakeCloud::Erase(const std::string& id) {
   auto server = servers_.find(id);
   if (server == servers_.end()) return false;
   Count(server->second.flavor, -1);
+  broken_.erase(id);
   servers_.erase(server);
   return true;
 }

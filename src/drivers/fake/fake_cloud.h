@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@
 #include "async/loop.h"
 #include "base/ids.h"
 #include "base/random.h"
-#include "driver/image_upload.h"
+#include "driver/image_store.h"
 #include "drivers/fake/fake_cloud_records.h"
 #include "drivers/fake/fake_directory.h"
 
@@ -69,6 +70,11 @@ class FakeCloud {
   void FailNextCreates(int count) { failing_creates_ = count; }
   void FailNextCreatesWithServer(int count) { creates_into_error_ = count; }  // leave a server in ERROR
   void HangNextCreates(int count) { hanging_creates_ = count; }               // never leaves BUILD
+  // So many of the servers of a flavor, or of all, go into ERROR when they should become ACTIVE.
+  void BreakServers(double share, std::string flavor = "") {
+    broken_share_ = share;
+    broken_flavor_ = std::move(flavor);
+  }
   void FailNextDeletes(int count) { failing_deletes_ = count; }
   void FailNextUploads(int count) { failing_uploads_ = count; }
   void FailNextImageDeletes(int count) { failing_image_deletes_ = count; }
@@ -118,6 +124,9 @@ class FakeCloud {
   int failing_creates_ = 0;
   int creates_into_error_ = 0;
   int hanging_creates_ = 0;
+  double broken_share_ = 0;
+  std::string broken_flavor_;
+  std::set<std::string> broken_;  // servers in BUILD that go into ERROR
   int failing_deletes_ = 0;
   int failing_uploads_ = 0;
   int failing_image_deletes_ = 0;

@@ -2,102 +2,71 @@
 
 #include <limits>
 
-#include "config/schema/section.h"
+#include "driver/cloud/section.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers {
 
 namespace cloud = driver::cloud;
-using config::Schema;
-using config::Section;
-using config::Setting;
-
 namespace {
 
-Schema BoundedNumber(double min, double max) {
-  return Schema::OneOf({Schema::Int().Between(min, max), Schema::Float().Between(min, max)});
-}
-
-Schema SimulationSchema() {
-  constexpr double kMaxSeconds = 86400;
+const Bindings<FakeSimulation>& SimulationSettings() {
   constexpr double kMaxAmount = 1e12;
-  Schema latency = BoundedNumber(0, kMaxSeconds);
-  Schema rate = BoundedNumber(0, 1);
-  Schema limit = BoundedNumber(-1, kMaxAmount);
-  Schema limits = Schema::Map({
-      Setting("cores", limit, "Virtual CPUs; -1: no limit.").Default(100),
-      Setting("instances", limit, "Servers; -1: no limit.").Default(20),
-      Setting("ram", limit, "Memory; -1: no limit.").Default(1'000'000).Unit("MiB"),
-      Setting("volumes", limit, "Volumes; -1: no limit.").Default(100),
-      Setting("volume-gb", limit, "Volume space; -1: no limit.").Default(1'000'000).Unit("GB"),
-  });
-  Schema flavor = Schema::Map({
-      Setting("name", Schema::String(), "Name of the flavor.").Required(),
-      Setting("ram", BoundedNumber(1, kMaxAmount), "Memory.").Default(8192).Unit("MiB"),
-      Setting("vcpus", BoundedNumber(1, kMaxAmount), "Virtual CPUs.").Default(4),
-  });
-  return Schema::Map({
-      Setting("create-latency", latency, "Time until a new server is active.").Default(0.1).Unit("seconds"),
-      Setting("delete-latency", latency, "Time until a deleted server or image is gone.")
-          .Default(0.0)
-          .Unit("seconds"),
-      Setting("upload-latency", latency, "Time that an image upload takes.").Default(0.0).Unit("seconds"),
-      Setting("image-format", Schema::String(), "Format of the images that it wants uploaded.")
-          .Default("qcow2"),
-      Setting("create-failure-rate", rate, "Part of the creations that fail, 0 to 1.").Default(0.0),
-      Setting("delete-failure-rate", rate, "Part of the deletions that fail, 0 to 1.").Default(0.0),
-      Setting("upload-failure-rate", rate, "Part of the image uploads that fail, 0 to 1.").Default(0.0),
-      Setting("seed", Schema::Int(), "Makes the failures the same in each run."),
-      Setting(
-          "directory", Schema::String(),
-          "Keep servers and images as files here: several processes share the cloud, and it outlives them."),
-      Setting("control-port", Schema::Int().Between(0, 65535),
-              "Port on loopback through which tests inspect and disturb the cloud; default: none."),
-      Setting("limits", limits, "What the cloud allows."),
-      Setting("quota-error", Schema::Bool(),
-              "Refuse what exceeds a limit; false reports limits without enforcing them.")
-          .Default(true),
-      Setting("images", Schema::List(Schema::String()), "Images that exist; default: Fake Precise."),
-      Setting("flavors", Schema::List(flavor), "Flavors; default: Fake Flavor and Unreal Flavor."),
-      Setting("availability-zones", Schema::List(Schema::String()), "Zones; default: az1 and az2."),
-  });
+  static const Schema latency = Schema::Number().Between(0, 86400);
+  static const Schema rate = Schema::Number().Between(0, 1);
+  static const Schema limit = Schema::Number().Between(-1, kMaxAmount);
+  static const Schema amount = Schema::Number().Between(1, kMaxAmount);
+  static const Bindings<FakeLimits> limits = {
+      {Setting("cores", limit, "Virtual CPUs; -1: no limit."), &FakeLimits::cores},
+      {Setting("instances", limit, "Servers; -1: no limit."), &FakeLimits::instances},
+      {Setting("ram", limit, "Memory; -1: no limit.").Unit("MiB"), &FakeLimits::ram},
+      {Setting("volumes", limit, "Volumes; -1: no limit."), &FakeLimits::volumes},
+      {Setting("volume-gb", limit, "Volume space; -1: no limit.").Unit("GB"), &FakeLimits::volume_gb},
+  };
+  static const Bindings<FakeFlavor> flavor = {
+      {Setting("name", "Name of the flavor.").Required(), &FakeFlavor::name},
+      {Setting("ram", amount, "Memory.").Unit("MiB"), &FakeFlavor::ram},
+      {Setting("vcpus", amount, "Virtual CPUs."), &FakeFlavor::vcpus},
+  };
+  static const Bindings<FakeSimulation> settings = {
+      {Setting("create-latency", latency, "Time until a new server is active."),
+       &FakeSimulation::create_latency},
+      {Setting("delete-latency", latency, "Time until a deleted server or image is gone."),
+       &FakeSimulation::delete_latency},
+      {Setting("upload-latency", latency, "Time that an image upload takes."),
+       &FakeSimulation::upload_latency},
+      {Setting("image-format", "Format of the images that it wants uploaded."),
+       &FakeSimulation::image_format},
+      {Setting("create-failure-rate", rate, "Part of the creations that fail, 0 to 1."),
+       &FakeSimulation::create_failure_rate},
+      {Setting("delete-failure-rate", rate, "Part of the deletions that fail, 0 to 1."),
+       &FakeSimulation::delete_failure_rate},
+      {Setting("upload-failure-rate", rate, "Part of the image uploads that fail, 0 to 1."),
+       &FakeSimulation::upload_failure_rate},
+      {Setting("seed", "Makes the failures the same in each run."), &FakeSimulation::seed},
+      {Setting(
+           "directory",
+           "Keep servers and images as files here: several processes share the cloud, and it outlives them."),
+       &FakeSimulation::directory},
+      {Setting("control-port", Schema::Int().Between(0, 65535),
+               "Port on loopback through which tests inspect and disturb the cloud; default: none."),
+       &FakeSimulation::control_port},
+      {Setting("limits", "What the cloud allows."), &FakeSimulation::limits, limits},
+      {Setting("quota-error", "Refuse what exceeds a limit; false reports limits without enforcing them."),
+       &FakeSimulation::quota_error},
+      {Setting("images", "Images that exist."), &FakeSimulation::images},
+      {Setting("flavors", "Flavors; default: Fake Flavor and Unreal Flavor."), &FakeSimulation::flavors,
+       flavor},
+      {Setting("availability-zones", "Zones."), &FakeSimulation::availability_zones},
+  };
+  return settings;
 }
 
-double Limit(const Section& limits, std::string_view key) {
-  double value = limits.Float(key);
-  return value < 0 ? std::numeric_limits<double>::infinity() : value;
-}
-
-FakeSimulation ReadSimulation(const Section& section) {
-  FakeSimulation simulation;
-  simulation.create_latency = section.Seconds("create-latency");
-  simulation.delete_latency = section.Seconds("delete-latency");
-  simulation.upload_latency = section.Seconds("upload-latency");
-  simulation.create_failure_rate = section.Float("create-failure-rate");
-  simulation.delete_failure_rate = section.Float("delete-failure-rate");
-  simulation.upload_failure_rate = section.Float("upload-failure-rate");
-  if (std::optional<std::int64_t> seed = section.OptionalInt("seed")) simulation.seed = *seed;
-  if (section.Has("directory")) simulation.directory = section.Text("directory");
-  if (std::optional<std::int64_t> port = section.OptionalInt("control-port")) {
-    if (*port < 0 || *port > 65535) throw section.Fail("control-port", "expected a port from 0 to 65535");
-    simulation.control_port = static_cast<int>(*port);
+// -1 in the file.
+void LiftNegative(FakeLimits& limits) {
+  for (double* limit : {&limits.cores, &limits.instances, &limits.ram, &limits.volumes, &limits.volume_gb}) {
+    if (*limit < 0) *limit = std::numeric_limits<double>::infinity();
   }
-  Section limits = section.Sub("limits");
-  simulation.limits = {.cores = Limit(limits, "cores"),
-                       .instances = Limit(limits, "instances"),
-                       .ram = Limit(limits, "ram"),
-                       .volumes = Limit(limits, "volumes"),
-                       .volume_gb = Limit(limits, "volume-gb")};
-  simulation.quota_error = section.Bool("quota-error");
-  if (section.Has("images")) simulation.images = section.TextList("images");
-  if (section.Has("availability-zones"))
-    simulation.availability_zones = section.TextList("availability-zones");
-  if (section.Has("flavors")) simulation.flavors.clear();
-  for (const Section& entry : section.Sections("flavors")) {
-    simulation.flavors.push_back(
-        {.name = entry.Text("name"), .ram = ReadCount(entry, "ram"), .vcpus = ReadCount(entry, "vcpus")});
-  }
-  return simulation;
 }
 
 Schema Texts() { return Schema::List(Schema::String()); }
@@ -107,102 +76,104 @@ Setting Ignored(const char* key, Schema schema) {
   return Setting(key, std::move(schema), "Of the openstack driver; without effect.");
 }
 
-Schema LabelSchema() {
-  Schema label = cloud::LabelSchema().With({
-      Setting("min-ram", Schema::Int(), "The smallest flavor with at least this memory is used.")
-          .Default(0)
-          .Unit("MiB"),
-      Setting("flavor-name", Schema::String(), "Flavor; with min-ram a part of its name."),
-      Setting("console-log", Schema::Bool(), "Log the console of nodes that fail to start.").Default(false),
-      Setting("boot-from-volume", Schema::Bool(), "Boot from a new volume.").Default(false),
-      Setting("volume-size", Schema::Int(), "Size of that volume.").Default(50).Unit("GB"),
-      Setting("instance-properties", Schema::OpenMap(Schema::Any()), "Metadata of the server."),
-      Setting("networks", Texts(), "Networks instead of the pool's."),
-      Ignored("key-name", Schema::String()),
-      Ignored("dynamic-instance-properties", Schema::OpenMap(Schema::Any())),
-      Ignored("userdata", Schema::String()).Secret(),
-  });
-  return label.RequireOneOf({"min-ram", "flavor-name"}).RequireOneOf({"diskimage", "cloud-image"});
+const Bindings<FakeLabel>& FakeLabelSettings() {
+  static const Bindings<FakeLabel> settings =
+      Bindings<FakeLabel>(cloud::LabelSettings())
+          .With({
+              {Setting("min-ram", "The smallest flavor with at least this memory is used.").Unit("MiB"),
+               &FakeLabel::min_ram},
+              {Setting("flavor-name", "Flavor; with min-ram a part of its name."), &FakeLabel::flavor_name},
+              {Setting("console-log", "Log the console of nodes that fail to start."),
+               &FakeLabel::console_log},
+              {Setting("boot-from-volume", "Boot from a new volume."), &FakeLabel::boot_from_volume},
+              {Setting("volume-size", "Size of that volume.").Unit("GB"), &FakeLabel::volume_size},
+              {Setting("instance-properties", "Metadata of the server."), &FakeLabel::instance_properties},
+              {Setting("networks", "Networks instead of the pool's."), &FakeLabel::networks},
+              Ignored("key-name", Schema::String()),
+              Ignored("dynamic-instance-properties", Schema::OpenMap(Schema::Any())),
+              Ignored("userdata", Schema::String()).Secret(),
+          })
+          .RequireOneOf({"min-ram", "flavor-name"})
+          .RequireOneOf({"diskimage", "cloud-image"});
+  return settings;
 }
 
-Schema MakeSchema() {
-  Setting config_drive = Ignored("config-drive", Schema::Bool());
-  Schema disk_image = cloud::DiskImageSchema().With({config_drive});
-  Schema cloud_image = cloud::CloudImageSchema().With({config_drive});
-  Schema pool = cloud::PoolSchema(LabelSchema())
-                    .With({Setting("networks", Texts(), "Networks of the nodes."),
-                           Ignored("security-groups", Texts()), Ignored("auto-floating-ip", Schema::Bool())});
-  Schema provider = Schema::Map({
-      Setting("cloud", Schema::String(), "Any name; the nodes' cloud.").RequiredByValidator(),
-      Setting("region-name", Schema::String(), "Region of the cloud."),
-      cloud::BootTimeout(),
-      cloud::LaunchTimeout(),
-      cloud::LaunchRetries(),
-      Setting("diskimages", Schema::List(disk_image), "Images of the builder to upload here."),
-      Setting("cloud-images", Schema::List(cloud_image), "Images that exist in the cloud."),
-      Setting("pools", Schema::List(pool), "Groups of nodes."),
-      Ignored("rate", Schema::Number()),
-      Ignored("clean-floating-ips", Schema::Bool()),
-      Ignored("port-cleanup-interval", Schema::Int()),
-      Ignored("delete-legacy-leaked", Schema::Bool()),
-      Ignored("nodepool-id", Schema::String()),
-      Setting("simulation", SimulationSchema(), "How the simulated cloud behaves."),
-  });
-  return provider.With(cloud::UploadSettings()).With(cloud::SettingsOfVersion2());
+const Bindings<FakePool>& FakePoolSettings() {
+  static const Bindings<FakePool> settings =
+      Bindings<FakePool>(cloud::CloudPoolSettings())
+          .With({
+              {Setting("networks", "Networks of the nodes."), &FakePool::networks},
+              Ignored("security-groups", Texts()),
+              Ignored("auto-floating-ip", Schema::Bool()),
+              Setting("labels", Schema::List(FakeLabelSettings().ToSchema()), "The labels offered here."),
+          });
+  return settings;
 }
 
-std::shared_ptr<driver::LabelConfig> ReadFakeLabel(const Section& section, const Section& pool,
-                                                   const config::Config& config, FakeConfig& provider) {
-  auto label = std::make_shared<FakeLabel>();
-  cloud::ReadLabel(section, pool, config, cloud::FindIn(provider.cloud_images), provider, *label);
-  label->min_ram = ReadCount(section, "min-ram");
-  label->flavor_name = section.OptionalText("flavor-name");
-  label->console_log = section.Bool("console-log");
-  label->boot_from_volume = section.Bool("boot-from-volume");
-  label->volume_size = ReadCount(section, "volume-size");
-  label->instance_properties = ReadObject(section, "instance-properties");
-  label->networks = (section.Has("networks") ? section : pool).TextList("networks");
-  return label;
+const Bindings<driver::ProviderDiskImage>& FakeDiskImageSettings() {
+  static const Bindings<driver::ProviderDiskImage> settings =
+      cloud::DiskImageSettings().With({Ignored("config-drive", Schema::Bool())});
+  return settings;
+}
+
+const Bindings<cloud::CloudImage>& FakeCloudImageSettings() {
+  static const Bindings<cloud::CloudImage> settings =
+      cloud::CloudImageSettings().With({Ignored("config-drive", Schema::Bool())});
+  return settings;
+}
+
+const Bindings<FakeConfig>& FakeSettings() {
+  static const Bindings<FakeConfig> settings =
+      Bindings<FakeConfig>{
+          {Setting("cloud", "Any name; the nodes' cloud.").RequiredByValidator(), &FakeConfig::cloud},
+          {Setting("region-name", "Region of the cloud."), &FakeConfig::region_name},
+          cloud::BootTimeout(),
+          cloud::LaunchTimeout(),
+          cloud::LaunchRetries(),
+          Setting("diskimages", Schema::List(FakeDiskImageSettings().ToSchema()),
+                  "Images of the builder to upload here."),
+          Setting("cloud-images", Schema::List(FakeCloudImageSettings().ToSchema()),
+                  "Images that exist in the cloud."),
+          Setting("pools", Schema::List(FakePoolSettings().ToSchema()), "Groups of nodes."),
+          Ignored("rate", Schema::Number()),
+          Ignored("clean-floating-ips", Schema::Bool()),
+          Ignored("port-cleanup-interval", Schema::Int()),
+          Ignored("delete-legacy-leaked", Schema::Bool()),
+          Ignored("nodepool-id", Schema::String()),
+          {Setting("simulation", "How the simulated cloud behaves."), &FakeConfig::simulation,
+           SimulationSettings()},
+      }
+          .With(cloud::UploadSettings())
+          .With(cloud::SettingsOfVersion2());
+  return settings;
 }
 
 }  // namespace
 
-const Schema& FakeSchema() {
-  static const Schema schema = MakeSchema();
+const config::Schema& FakeSchema() {
+  static const Schema schema = FakeSettings().ToSchema();
   return schema;
 }
 
 std::shared_ptr<const FakeConfig> LoadFakeConfig(const config::ProviderSection& section,
                                                  config::Config& config) {
   auto result = std::make_shared<FakeConfig>();
-  Section provider = OpenProvider(section, FakeSchema());
-  Section simulation = provider.Sub("simulation");
-  ReadProvider(section, provider, *result);
+  Section provider = ReadProvider(section, FakeSettings(), *result);
+  LiftNegative(result->simulation.limits);
   result->manages_images = true;
-  result->image_format = simulation.Text("image-format");
-  result->cloud = provider.OptionalText("cloud");
-  result->region_name = provider.OptionalText("region-name");
-  cloud::ReadLaunchSettings(provider, *result);
-  cloud::ReadUploadSettings(provider, *result);
-  for (const Section& entry : provider.Sections("diskimages")) {
-    auto image = std::make_shared<driver::ProviderDiskImage>();
-    cloud::ReadDiskImage(entry, config, *result, *image);
-    result->diskimages[image->name] = image;
-  }
-  for (const Section& entry : provider.Sections("cloud-images")) {
-    cloud::CloudImage image;
-    cloud::ReadCloudImage(entry, image);
-    result->cloud_images[image.name] = std::move(image);
-  }
+  result->image_format = result->simulation.image_format;
+  cloud::ReadDiskImages(provider, FakeDiskImageSettings(), config, *result);
+  result->cloud_images = cloud::ReadCloudImages(provider, FakeCloudImageSettings());
   for (const Section& entry : provider.Sections("pools")) {
-    auto pool = std::make_shared<driver::PoolConfig>();
-    cloud::ReadCloudPool(entry, provider, *pool);
+    std::shared_ptr<FakePool> pool = ReadPool(entry, FakePoolSettings(), *result);
+    FakeLabel defaults;
+    defaults.networks = pool->networks;
     for (const Section& offer : entry.Sections("labels")) {
-      pool->Offer(ReadFakeLabel(offer, entry, config, *result));
+      pool->Offer(cloud::ReadLabel(offer, FakeLabelSettings(), *pool, result->cloud_images, config, *result,
+                                   defaults));
     }
     result->pools[pool->name] = std::move(pool);
   }
-  result->simulation = ReadSimulation(simulation);
   return result;
 }
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "config/schema/schema.h"
-#include "driver/cloud/section.h"
+#include "driver/cloud/cloud_image.h"
 #include "driver/provider_config.h"
 
 namespace nodepool::drivers {
@@ -38,6 +38,7 @@ struct FakeSimulation {
   double create_failure_rate = 0;  // 0..1
   double delete_failure_rate = 0;
   double upload_failure_rate = 0;
+  std::string image_format = "qcow2";
   std::optional<std::uint64_t> seed;     // none: not reproducible
   std::optional<std::string> directory;  // none: the cloud exists as long as the process
   std::optional<int> control_port;       // of FakeControl; 0: any
@@ -60,9 +61,13 @@ struct FakeLabel : driver::LabelConfig {
   std::vector<std::string> networks;  // the pool's unless the label has its own
 };
 
+struct FakePool : driver::PoolConfig {
+  std::vector<std::string> networks;
+};
+
 // A provider of driver `fake`. Its section is that of an openstack provider, with an optional `simulation`;
 // settings without meaning for a simulated cloud are accepted and ignored. `cloud` may be any name. The
-// labels are FakeLabel.
+// pools are FakePool, their labels FakeLabel.
 struct FakeConfig : driver::ProviderConfig {
   std::optional<std::string> cloud;
   std::optional<std::string> region_name;

@@ -1,6 +1,5 @@
 #include "drivers/fake/fake_driver.h"
 
-#include "driver/cloud/cloud_provider.h"
 #include "drivers/fake/fake_adapter.h"
 #include "drivers/fake/fake_config.h"
 
@@ -16,13 +15,16 @@ std::shared_ptr<const driver::ProviderConfig> FakeDriver::LoadProviderConfig(
 }
 
 std::unique_ptr<driver::cloud::Adapter> FakeDriver::CreateAdapter(
-    const driver::ProviderEnvironment& environment, std::shared_ptr<const driver::ProviderConfig> config) {
+    const driver::cloud::AdapterEnvironment& environment,
+    std::shared_ptr<const driver::ProviderConfig> config) {
   const FakeSimulation& simulation = dynamic_cast<const FakeConfig&>(*config).simulation;
   FakeCloud& cloud = clouds_->Of(config->name, environment.loop, environment.random, simulation);
-  std::shared_ptr<FakeControl> control;
-  if (!environment.is_for_one_command && simulation.control_port)
-    control = ControlOf(config->name, *simulation.control_port, cloud, environment.loop);
-  return std::make_unique<FakeAdapter>(cloud, std::move(config), std::move(control));
+  FakeAdapter::OpenControl open = [] { return nullptr; };
+  if (simulation.control_port) {
+    open = [this, &cloud, &loop = environment.loop, provider = config->name,
+            port = *simulation.control_port] { return ControlOf(provider, port, cloud, loop); };
+  }
+  return std::make_unique<FakeAdapter>(cloud, std::move(config), std::move(open));
 }
 
 // One port for all generations of a provider. Another process with the same configuration may already use it.
@@ -41,13 +43,6 @@ std::shared_ptr<FakeControl> FakeDriver::ControlOf(const ProviderName& provider,
   }
   open = {port, control};
   return control;
-}
-
-std::unique_ptr<driver::Provider> FakeDriver::CreateProvider(
-    driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) {
-  auto adapter = CreateAdapter(environment, config);
-  return driver::cloud::MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter),
-                                          nullptr);
 }
 
 }  // namespace nodepool::drivers

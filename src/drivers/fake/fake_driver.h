@@ -20,11 +20,9 @@ class FakeDriver : public driver::cloud::CloudDriver {
   std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
                                                                    config::Config& config) override;
   std::unique_ptr<driver::cloud::Adapter> CreateAdapter(
-      const driver::ProviderEnvironment& environment,
+      const driver::cloud::AdapterEnvironment& environment,
       std::shared_ptr<const driver::ProviderConfig> config) override;
-  // The adapter knows its machines' host keys, so they are not scanned.
-  std::unique_ptr<driver::Provider> CreateProvider(
-      driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) override;
+  bool reports_host_keys() const override { return true; }
 
   FakeClouds& clouds() { return *clouds_; }
 

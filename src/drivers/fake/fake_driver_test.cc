@@ -5,86 +5,30 @@
 #include <boost/json.hpp>
 
 #include "async/task_group.h"
-#include "async/testing/virtual_time.h"
-#include "driver/provider.h"
-#include "driver/records_environment.h"
+#include "driver/cloud/testing/provider_fixture.h"
 #include "drivers/fake/fake_config.h"
-#include "zk/testing/memory_zk.h"
 
 namespace nodepool::drivers {
 namespace {
 
-class FakeDriverTest : public ::testing::Test {
+class FakeDriverTest : public driver::cloud::CloudFixture<FakeConfig, FakeLabel> {
  protected:
-  void SetUp() override {
-    nodes.Start();
-    images.Start();
-    time.Run(nodes.WaitSynced());
-    auto shape = std::make_shared<FakeLabel>();
-    shape->name = LabelName("small");
-    shape->cloud_image = "precise";
-    shape->min_ram = 8192;
-    label = shape.get();
-    auto pool = std::make_shared<driver::PoolConfig>();
-    pool->name = PoolName("main");
-    pool->Offer(shape);
-    config->name = ProviderName("fake-cloud");
+  FakeDriverTest() : CloudFixture("fake-cloud", "fake") {
+    label->cloud_image = "precise";
+    label->min_ram = 8192;
     config->cloud = "anything";
-    config->pools[pool->name] = pool;
     driver::cloud::CloudImage image;
     image.name = "precise";
     image.external_name = "Fake Precise";
     config->cloud_images[image.name] = image;
   }
-  void TearDown() override {
-    if (provider) time.Run(provider->Stop());
-    time.Run(nodes.Stop());
-    time.Run(images.Stop());
-    time.Run(client->Close());
-  }
   void Start() {
-    driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, records, [] {}};
-    provider = fake.CreateProvider(std::move(environment), config);
+    provider = fake.CreateProvider(Environment(), config);
     time.Run(provider->Start());
   }
   FakeCloud& cloud() { return *fake.clouds().Find(config->name); }
 
-  Task<> LaunchNode() {
-    store::StoredRequest request;
-    std::unique_ptr<driver::NodeRequestHandler> handler =
-        provider->RequestHandler(config->pools.begin()->second, request);
-    Node fresh;
-    fresh.SetState(NodeState::kInit, time.loop().Now());
-    fresh.provider = config->name;
-    fresh.pool = PoolName("main");
-    fresh.type = {LabelName("small")};
-    co_await handler->SetNodeMetadata(fresh);
-    auto change = [this](Node& record) {
-      record.SetState(NodeState::kBuilding, time.loop().Now());
-      return store::Change::kWrite;
-    };
-    store::LockedNode node = co_await store.nodes.CreateLocked(std::move(fresh), change);
-    co_await handler->Launch(node);
-    last = node.record();
-    last_id = node.id();
-    co_await node.Unlock();
-  }
-
-  testing::VirtualTime time;
-  testing::MemoryZk zk{time.loop()};
-  std::unique_ptr<zk::Client> client = zk.Connect();
-  SeededRandom random{1};
-  BlockingPool blocking_pool{0};
-  store::Store store{time.loop(), *client, random};
-  store::NodeCache nodes{time.loop(), *client};
-  store::ImageCache images{time.loop(), *client};
-  driver::RecordsEnvironment records{store, nodes, images};
   FakeDriver fake;
-  std::shared_ptr<FakeConfig> config = std::make_shared<FakeConfig>();
-  FakeLabel* label = nullptr;
-  std::unique_ptr<driver::Provider> provider;
-  Node last;
-  NodeId last_id;
 };
 
 // drivers.md 10.1, D-98
@@ -183,14 +127,14 @@ TEST_F(FakeDriverTest, ReconfigurationKeepsServers) {
 
 // drivers.md 5.10
 TEST_F(FakeDriverTest, UploadsAndDeletesImages) {
-  Start();
+  auto store = fake.CreateImageStore({time.loop(), random, blocking_pool}, config);
   driver::ImageUploadParameters upload;
   upload.name = "debian-1";
   upload.filename = "/dev/null";
   upload.format = "qcow2";
   upload.metadata = {{"nodepool_build_id", "abc"}, {"number", 1}};
   upload.md5 = "123";
-  std::string id = time.Run(provider->UploadImage(upload));
+  std::string id = time.Run(store->UploadImage(upload));
   const FakeImage& image = cloud().images().at(id);
   EXPECT_EQ(image.name, "debian-1");
   EXPECT_EQ(image.metadata,
@@ -198,25 +142,26 @@ TEST_F(FakeDriverTest, UploadsAndDeletesImages) {
                 {"nodepool_build_id", "abc"}, {"nodepool_provider_name", "fake-cloud"}, {"number", "1"}}));
   EXPECT_EQ(image.file.format, "qcow2");
   EXPECT_EQ(image.file.md5, "123");
-  std::vector<driver::ListedImage> listed = time.Run(provider->ListImages());
+  auto tools = fake.CreateOperatorTools({{time.loop(), random, blocking_pool}, this->store}, config);
+  std::vector<driver::ListedImage> listed = time.Run(tools->ListImages());
   ASSERT_EQ(listed.size(), 1u);
   EXPECT_EQ(listed[0].id, id);
-  time.Run(provider->DeleteImage(id));
+  time.Run(store->DeleteImage(id));
   EXPECT_TRUE(cloud().images().empty());
-  time.Run(provider->DeleteImage(id));
+  time.Run(store->DeleteImage(id));
 }
 
 TEST_F(FakeDriverTest, UploadsAreBoundedInTimeAndNeedAFile) {
   config->simulation.upload_latency = std::chrono::hours(3);
-  Start();
+  auto store = fake.CreateImageStore({time.loop(), random, blocking_pool}, config);
   driver::ImageUploadParameters upload;
   upload.filename = "/dev/null";
   upload.timeout = std::chrono::seconds(60);
-  EXPECT_THROW(time.Run(provider->UploadImage(upload)), Error);
+  EXPECT_THROW(time.Run(store->UploadImage(upload)), Error);
   EXPECT_TRUE(cloud().images().empty());
   upload.filename = "/dev/null/none";
   upload.timeout = std::chrono::hours(4);
-  EXPECT_THROW(time.Run(provider->UploadImage(upload)), Error);
+  EXPECT_THROW(time.Run(store->UploadImage(upload)), Error);
 }
 
 TEST_F(FakeDriverTest, LeakedServerIsRemoved) {

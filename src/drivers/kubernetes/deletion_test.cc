@@ -129,6 +129,29 @@ TEST_F(KubernetesTest, ANodeWhosePodIsGoneIsMissing) {
   EXPECT_THAT(time.Run(adapter->MissingMachines(ids)), IsEmpty()) << "the namespace is all there is of it";
 }
 
+// TAKE-3
+TEST_F(KubernetesTest, APodThatTheClusterEndsIsNoticedAtOnceAndOurDeletionCostsNothing) {
+  auto state = [this] { return time.Run(store.nodes.Read(last_id))->record.state; };
+  Start();
+  Launch();
+  ASSERT_EQ(state(), NodeState::kReady);
+  imposter.SetPodStatus(Namespace(), "pod-small", {{"phase", "Failed"}, {"reason", "Evicted"}});
+  time.Advance(15s);
+  EXPECT_EQ(state(), NodeState::kDeleting);
+  Launch();
+  imposter.Remove("/api/v1/namespaces/" + Namespace() + "/pods/pod-small");
+  time.Advance(15s);
+  EXPECT_EQ(state(), NodeState::kDeleting);
+  Launch();
+  NodeId kept = last_id;
+  Launch();
+  Delete();
+  imposter.ClearCalls();
+  time.Advance(15s);
+  EXPECT_EQ(imposter.Count("GET", "/api/v1/namespaces"), 0) << "nothing is checked";
+  EXPECT_EQ(time.Run(store.nodes.Read(kept))->record.state, NodeState::kReady);
+}
+
 // K8S-83
 TEST_F(KubernetesTest, IdleTrafficDoesNotGrowWithForeignNamespaces) {
   Start();

@@ -14,6 +14,7 @@
 #include "driver/testing/contract.h"
 #include "drivers/libvirt/host/libvirt_hypervisor.h"
 #include "drivers/libvirt/libvirt_driver.h"
+#include "drivers/libvirt/testing/host_recorder.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::drivers::libvirt {
@@ -49,7 +50,7 @@ class RealHostTest : public ::testing::Test {
     config = LoadLibvirtConfig({ProviderName("real"), "libvirt", *config::ParseYaml(text)}, global);
     pool = config->pools.at(PoolName("main"));
     label = pool->labels.at(LabelName("small"));
-    adapter = driver.CreateAdapter(environment, config);
+    adapter = driver.CreateAdapter({{loop, random, blocking_pool}, framework}, config);
   }
   void TearDown() override {
     if (adapter) RunToEnd(loop, adapter->Stop());
@@ -77,6 +78,7 @@ class RealHostTest : public ::testing::Test {
   }
 
   Loop loop;
+  testing::HostRecorder listener;
   nodepool::testing::MemoryZk zk{loop};
   std::unique_ptr<zk::Client> client = zk.Connect();
   SystemRandom random;
@@ -85,7 +87,8 @@ class RealHostTest : public ::testing::Test {
   store::NodeCache nodes{loop, *client};
   store::ImageCache images{loop, *client};
   driver::RecordsEnvironment records{store, nodes, images};
-  driver::ProviderEnvironment environment{loop, random, blocking_pool, records, [] {}};
+  driver::ProviderEnvironment environment{{loop, random, blocking_pool}, records, [] {}};
+  driver::cloud::Framework framework;
   config::Config global;
   std::shared_ptr<const LibvirtConfig> config;
   std::shared_ptr<const driver::LabelConfig> label;
@@ -159,7 +162,7 @@ class RealUploadTest : public RealHostTest {
     RealHostTest::TearDown();
   }
   LibvirtHypervisor& host() {
-    if (!host_) host_ = std::make_unique<LibvirtHypervisor>(loop, config->hosts[0], kBootLimit);
+    if (!host_) host_ = std::make_unique<LibvirtHypervisor>(loop, config->hosts[0], kBootLimit, listener);
     return *host_;
   }
 
@@ -202,7 +205,7 @@ TEST_F(RealHostTest, PoolAndNetworkAreMadeOnce) {
   wanted.network.name = "made-by-test";
   wanted.new_network = {"made-by-test", boost::asio::ip::make_network_v4("192.168.199.0/28"), true};
   for (int time = 0; time < 2; ++time) {
-    LibvirtHypervisor host(loop, wanted, kBootLimit);
+    LibvirtHypervisor host(loop, wanted, kBootLimit, listener);
     RunToEnd(loop, host.Connect());
     RunToEnd(loop, host.CreateVolume({.name = fmt::format("volume-{}", time)}));
     EXPECT_EQ(RunToEnd(loop, host.Volumes()).size(), static_cast<std::size_t>(time + 1));
@@ -226,7 +229,8 @@ TEST_F(RealHostTest, PoolAndNetworkAreMadeOnce) {
 TEST_F(RealHostTest, AVolumeIsCopiedWithItsHoles) {
   HostConfig second = config->hosts[0];
   second.storage_pool = {"copies", std::string(std::getenv("NODEPOOL_TEST_LIBVIRT_STATE")) + "/copies"};
-  LibvirtHypervisor from(loop, config->hosts[0], kBootLimit), to(loop, second, kBootLimit);
+  LibvirtHypervisor from(loop, config->hosts[0], kBootLimit, listener);
+  LibvirtHypervisor to(loop, second, kBootLimit, listener);
   RunToEnd(loop, from.Connect());
   RunToEnd(loop, to.Connect());
   VolumeInfo original = RunToEnd(loop, from.Volume("guest.qcow2"));

@@ -81,6 +81,20 @@ boost::json::value ToUserData(const BackingNode& node, const std::string& owner)
   return boost::json::value(boost::json::serialize(object));
 }
 
+std::optional<BackingNode> BackingNodeInUse(const Node& record, const std::string& owner) {
+  if (record.state != NodeState::kInUse) return std::nullopt;
+  return ParseBackingNode(record.user_data.value(), owner);
+}
+
+bool RemoveUser(const NodeId& user, const std::string& owner, BackingNode& node, Node& record) {
+  std::optional<int> slot = node.SlotOf(user);
+  if (!slot) return false;
+  node.users.erase(*slot);
+  node.lists_users = true;
+  record.user_data = ToUserData(node, owner);
+  return true;
+}
+
 std::optional<Place> ParsePlace(const boost::json::value& driver_data) {
   if (!driver_data.is_object()) return std::nullopt;
   const boost::json::object& object = driver_data.as_object();

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "drivers/metastatic/metastatic_config.h"
+#include "model/node.h"
 
 namespace nodepool::drivers {
 
@@ -33,6 +34,11 @@ std::string OwnerName(const ProviderName& provider);
 // nullopt: it is another owner's, or not a backing node's data.
 std::optional<BackingNode> ParseBackingNode(const boost::json::value& user_data, const std::string& owner);
 boost::json::value ToUserData(const BackingNode& node, const std::string& owner);
+// That of a backing node in use.
+std::optional<BackingNode> BackingNodeInUse(const Node& record, const std::string& owner);
+// Takes the user out of its slot, in `node` and in the record that it was read from. False: it has none, and
+// nothing is changed.
+bool RemoveUser(const NodeId& user, const std::string& owner, BackingNode& node, Node& record);
 
 // A user node's place according to its own driver_data; also what the driver_data is before there is a place.
 struct Place {

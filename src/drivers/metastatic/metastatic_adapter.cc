@@ -30,14 +30,17 @@ NodeId NodeOf(const boost::json::value& external_id) {
 
 }  // namespace
 
-MetastaticAdapter::MetastaticAdapter(const driver::ProviderEnvironment& environment,
+MetastaticAdapter::MetastaticAdapter(const driver::cloud::AdapterEnvironment& environment,
+                                     const driver::RecordsEnvironment& records,
                                      std::shared_ptr<const driver::ProviderConfig> config)
     : CloudAdapter(std::move(config)),
       environment_(environment),
+      records_(records),
       owner_(OwnerName(config_->name)),
-      backing_nodes_(environment_.records.nodes, config_),
-      background_(environment_.loop, logger_) {
-  if (environment_.records.requests == nullptr) return;
+      backing_nodes_(records_.nodes, config_),
+      background_(environment_.loop, logger_) {}
+
+void MetastaticAdapter::Start() {
   auto on_node = [this](const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
     if (backing_nodes_.Follow(id, before, after, environment_.loop.Now())) wake_.Set();
   };
@@ -49,8 +52,8 @@ MetastaticAdapter::MetastaticAdapter(const driver::ProviderEnvironment& environm
     if (!is_known && after != nullptr && !after->revision.is_ephemeral()) orphans_.insert(id);
     wake_.Set();
   };
-  node_watch_ = environment_.records.nodes.OnChange(on_node);
-  request_watch_ = environment_.records.requests->OnChange(on_request);
+  node_watch_ = records_.nodes.OnChange(on_node);
+  request_watch_ = records_.requests->OnChange(on_request);
   background_.Spawn("metastatic provider " + config_->name.str(), Run());
 }
 
@@ -58,8 +61,6 @@ Task<Instance> MetastaticAdapter::Create(MachineReport& machine, CreateParameter
   NodeId user(parameters.metadata[driver::cloud::kNodeKey]);
   boost::json::value external_id(user.str());
   co_await machine.SetExternalId(std::move(external_id));
-  if (environment_.records.requests == nullptr)
-    throw Error(Verdict::kInvalid, "slots are handed out by launchers only");
   auto waiter = std::make_shared<Waiter>();
   waiter->node = user;
   waiter->label = config_->FindLabel(parameters.label->name);
@@ -83,8 +84,7 @@ void MetastaticAdapter::Leave(const std::shared_ptr<Waiter>& waiter) {
 // Everything except the slot is copied from the backing node (drivers.md 8.2).
 Task<Instance> MetastaticAdapter::Describe(Place place, NodeId user,
                                            std::map<std::string, std::string> metadata) {
-  std::optional<store::StoredNode> stored =
-      co_await environment_.records.store.nodes.Read(place.backing_node);
+  std::optional<store::StoredNode> stored = co_await records_.store.nodes.Read(place.backing_node);
   if (!stored || stored->record.state != NodeState::kInUse) {
     backing_nodes_.MarkFailing(place.backing_node, environment_.loop.Now());
     throw Error(Verdict::kFail, "backing node " + place.backing_node.str() + " has vanished");
@@ -121,8 +121,8 @@ Task<> MetastaticAdapter::Delete(MachineReport& machine, boost::json::value exte
   NodeId user = NodeOf(external_id);
   std::optional<NodeId> backing = backing_nodes_.PlaceOf(user);
   if (!backing) {
-    // The launcher does not follow the nodes, or has just started.
-    std::optional<store::StoredNode> stored = co_await environment_.records.store.nodes.Read(user);
+    // The launcher has just started.
+    std::optional<store::StoredNode> stored = co_await records_.store.nodes.Read(user);
     std::optional<Place> place = stored ? ParsePlace(stored->record.driver_data.value()) : std::nullopt;
     if (place) backing = place->backing_node;
   }
@@ -135,18 +135,14 @@ Task<> MetastaticAdapter::Vacate(NodeId backing, NodeId user) {
   std::optional<BackingNode> written;
   auto change = [this, &backing, &user, &written](Node& record) {
     written.reset();
-    std::optional<BackingNode> node = ParseBackingNode(record.user_data.value(), owner_);
-    if (!node || record.state != NodeState::kInUse) return store::Change::kSkip;
+    std::optional<BackingNode> node = BackingNodeInUse(record, owner_);
+    if (!node) return store::Change::kSkip;
     node = backing_nodes_.Completed(backing, std::move(*node));
-    std::optional<int> slot = node->SlotOf(user);
-    if (!slot) return store::Change::kSkip;
-    node->users.erase(*slot);
-    node->lists_users = true;
-    record.user_data = ToUserData(*node, owner_);
+    if (!RemoveUser(user, owner_, *node, record)) return store::Change::kSkip;
     written = std::move(node);
     return store::Change::kWrite;
   };
-  bool is_written = co_await environment_.records.store.nodes.UpdateUnlocked(backing, change);
+  bool is_written = co_await records_.store.nodes.UpdateUnlocked(backing, change);
   if (is_written && written && backing_nodes_.Find(backing) != nullptr)
     backing_nodes_.Set(backing, std::move(*written), environment_.loop.Now());
 }
@@ -179,17 +175,17 @@ Task<> MetastaticAdapter::Stop() {
   for (const auto& [id, request] : std::exchange(requests_, {})) {
     SteadyTime deadline = environment_.loop.SteadyNow() + kStopLimit;
     Outcome<> withdrawn = co_await Attempt(WithDeadline(environment_.loop, deadline, "withdrawing a request",
-                                                        environment_.records.store.requests.Delete(id)));
+                                                        records_.store.requests.Delete(id)));
     if (!withdrawn) break;
   }
 }
 
 Task<> MetastaticAdapter::Run() {
-  co_await environment_.records.nodes.WaitSynced();
-  co_await environment_.records.requests->WaitSynced();
-  for (const auto& [id, node] : environment_.records.nodes.all())
+  co_await records_.nodes.WaitSynced();
+  co_await records_.requests->WaitSynced();
+  for (const auto& [id, node] : records_.nodes.all())
     backing_nodes_.Follow(id, nullptr, &node, environment_.loop.Now());
-  for (const auto& [id, request] : environment_.records.requests->all()) {
+  for (const auto& [id, request] : records_.requests->all()) {
     if (request.record.requestor == owner_ && !request.revision.is_ephemeral()) orphans_.insert(id);
   }
   while (true) {
@@ -213,7 +209,7 @@ Task<> MetastaticAdapter::Run() {
 
 Task<> MetastaticAdapter::Turn() {
   for (const NodeId& id : std::set<NodeId>(backing_nodes_.unverified())) {
-    std::optional<std::string> owner = co_await environment_.records.store.nodes.Owner(id);
+    std::optional<std::string> owner = co_await records_.store.nodes.Owner(id);
     backing_nodes_.Verify(id, owner == owner_, environment_.loop.Now());
   }
   co_await AdoptOrphans();
@@ -229,13 +225,13 @@ Task<> MetastaticAdapter::Turn() {
 // (D-84).
 Task<> MetastaticAdapter::AdoptOrphans() {
   for (const RequestId& id : std::exchange(orphans_, {})) {
-    const store::StoredRequest* request = environment_.records.requests->Find(id);
+    const store::StoredRequest* request = records_.requests->Find(id);
     if (request == nullptr || requests_.contains(id)) continue;
     const auto& types = request->record.node_types;
     const MetastaticLabel* label = types.empty() ? nullptr : config_->FindByBackingLabel(types.front());
     if (label == nullptr) {
       logger_.Info("Withdrawing request {} of a former run: its label is no longer configured", id);
-      co_await environment_.records.store.requests.Delete(id);
+      co_await records_.store.requests.Delete(id);
       continue;
     }
     logger_.Info("Adopting request {} of a former run", id);
@@ -253,7 +249,7 @@ Task<> MetastaticAdapter::WriteFailures() {
       record.user_data = ToUserData(failed, owner_);
       return store::Change::kWrite;
     };
-    co_await environment_.records.store.nodes.UpdateUnlocked(id, change);
+    co_await records_.store.nodes.UpdateUnlocked(id, change);
   }
 }
 
@@ -274,7 +270,7 @@ void MetastaticAdapter::DropRequest(const RequestId& id) {
 
 // Returns true when the request is over.
 Task<bool> MetastaticAdapter::FollowRequest(RequestId id, BackingRequest request) {
-  const store::StoredRequest* stored = environment_.records.requests->Find(id);
+  const store::StoredRequest* stored = records_.requests->Find(id);
   if (stored == nullptr) {
     bool may_appear = !request.is_seen && environment_.loop.Now() - request.made < kUnseenLimit;
     co_return !may_appear;
@@ -313,10 +309,10 @@ Task<> MetastaticAdapter::Claim(RequestId id, BackingRequest request, NodeId nod
     record.SetState(NodeState::kInUse, environment_.loop.Now());
     return store::Change::kWrite;
   };
-  bool is_claimed = co_await environment_.records.store.nodes.Claim(node, owner_, change, id);
+  bool is_claimed = co_await records_.store.nodes.Claim(node, owner_, change, id);
   if (!is_claimed || !is_delivered)
     co_return co_await FailRequest(id, "the backing node was taken by another client");
-  logger_.About({"", "", node.str()})
+  logger_.About(log::OfNode(node))
       .Info("Backing node for label {} with {} slots", backing.label, backing.slots);
   backing_nodes_.Set(node, std::move(backing), environment_.loop.Now());
   backing_nodes_.Verify(node, true, environment_.loop.Now());
@@ -328,7 +324,7 @@ Task<> MetastaticAdapter::FailRequest(RequestId id, std::string why) {
   for (const std::shared_ptr<Waiter>& waiter : waiters) {
     if (waiter->request == id) waiter->place.Fail(std::make_exception_ptr(Error(Verdict::kFail, why)));
   }
-  co_await environment_.records.store.requests.Delete(std::move(id));
+  co_await records_.store.requests.Delete(std::move(id));
 }
 
 std::vector<std::shared_ptr<MetastaticAdapter::Waiter>> MetastaticAdapter::WaitingFor(
@@ -384,7 +380,7 @@ Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr
     written = std::move(node);
     return placed.empty() ? store::Change::kSkip : store::Change::kWrite;
   };
-  bool is_written = co_await environment_.records.store.nodes.UpdateUnlocked(backing, change);
+  bool is_written = co_await records_.store.nodes.UpdateUnlocked(backing, change);
   // What was read is newer than the cache, even if nothing was written.
   if (written && backing_nodes_.Find(backing) != nullptr)
     backing_nodes_.Set(backing, std::move(*written), environment_.loop.Now());
@@ -419,8 +415,7 @@ Task<> MetastaticAdapter::RequestMissing() {
       request.created_time = environment_.loop.Now();
       request.node_types = {label->backing_label};
       request.requestor = owner_;
-      RequestId id =
-          co_await environment_.records.store.requests.Create(kPrecedence, std::move(request), true);
+      RequestId id = co_await records_.store.requests.Create(kPrecedence, std::move(request), true);
       logger_.Info("Request {} for a backing node of label {}", id, label->name);
       open = requests_.emplace(id, BackingRequest{label, environment_.loop.Now()}).first;
     }
@@ -439,8 +434,8 @@ Task<> MetastaticAdapter::ReleaseIdle() {
       record.SetState(NodeState::kUsed, environment_.loop.Now());
       return store::Change::kWrite;
     };
-    bool is_released = co_await environment_.records.store.nodes.Release(id, owner_, change);
-    if (is_released) logger_.About({"", "", id.str()}).Info("Released an idle backing node");
+    bool is_released = co_await records_.store.nodes.Release(id, owner_, change);
+    if (is_released) logger_.About(log::OfNode(id)).Info("Released an idle backing node");
     backing_nodes_.PostponeRelease(id, environment_.loop.Now() + kReleaseRetry);
   }
 }
@@ -465,7 +460,7 @@ Task<> MetastaticAdapter::WithdrawUnused() {
   }
   for (const RequestId& id : unused) {
     logger_.Info("Withdrawing request {}: its node is no longer needed", id);
-    co_await environment_.records.store.requests.Delete(id);
+    co_await records_.store.requests.Delete(id);
     DropRequest(id);
   }
 }

@@ -10,7 +10,7 @@
 #include "async/task_group.h"
 #include "base/subscription.h"
 #include "driver/cloud/cloud_adapter.h"
-#include "driver/provider_environment.h"
+#include "driver/cloud/framework.h"
 #include "driver/records_environment.h"
 #include "drivers/metastatic/backing_nodes.h"
 #include "drivers/metastatic/metastatic_config.h"
@@ -26,10 +26,12 @@ namespace nodepool::drivers {
 // free.
 class MetastaticAdapter : public driver::cloud::CloudAdapter<MetastaticConfig, MetastaticLabel> {
  public:
-  // Everything in `environment` outlives the adapter. Without a request cache in it, slots can be given back,
-  // but not taken.
-  MetastaticAdapter(const driver::ProviderEnvironment& environment,
+  // Everything in `environment`, and `records`, outlives the adapter.
+  MetastaticAdapter(const driver::cloud::AdapterEnvironment& environment,
+                    const driver::RecordsEnvironment& records,
                     std::shared_ptr<const driver::ProviderConfig> config);
+
+  void Start() override;
 
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
                                        driver::cloud::CreateParameters parameters) override;
@@ -82,7 +84,8 @@ class MetastaticAdapter : public driver::cloud::CloudAdapter<MetastaticConfig, M
   int WaitingFor(const RequestId& request) const;
   void Leave(const std::shared_ptr<Waiter>& waiter);
 
-  driver::ProviderEnvironment environment_;
+  driver::cloud::AdapterEnvironment environment_;
+  const driver::RecordsEnvironment& records_;
   std::string owner_;
   log::Logger logger_{"nodepool.driver.metastatic.MetastaticAdapter"};
   BackingNodes backing_nodes_;

@@ -14,71 +14,77 @@
 namespace nodepool::drivers {
 
 namespace cloud = driver::cloud;
-using config::Schema;
-using config::Section;
-using config::Setting;
-
 namespace {
 
 // Each slot is a node's record in ZooKeeper.
 constexpr int kMaxSlots = 10'000;
 constexpr Duration kMaxDuration = std::chrono::hours(24 * 365 * 10);
 
-Duration ReadTime(const Section& section, std::string_view key) {
-  return std::min(section.Seconds(key), kMaxDuration);
+const Bindings<MetastaticLabel>& MetastaticLabelSettings() {
+  static const Bindings<MetastaticLabel> settings = {
+      {Setting("name", "One of the top-level labels.").Required(), &MetastaticLabel::name},
+      {Setting("backing-label", "Label of the nodes that are cut into slots, which any provider may offer.")
+           .Required(),
+       &MetastaticLabel::backing_label},
+      {Setting("max-parallel-jobs", Schema::Int().Between(1, kMaxSlots), "Slots of each backing node."),
+       &MetastaticLabel::max_parallel_jobs},
+      {Setting("grace-time", "An idle backing node is released after this."), &MetastaticLabel::grace_time},
+      {Setting("min-retention-time", "A younger backing node is kept."),
+       &MetastaticLabel::min_retention_time},
+      {Setting("max-age", "An older backing node gives out no more slots."), &MetastaticLabel::max_age},
+      {Setting("host-key-checking", "Whether to scan host keys; default the pool's.").Inherited(),
+       &MetastaticLabel::host_key_checking},
+  };
+  return settings;
 }
 
-Schema MakeSchema() {
-  Schema label = Schema::Map({
-      Setting("name", Schema::String(), "One of the top-level labels.").Required(),
-      Setting("backing-label", Schema::String(), "Label of the nodes that are cut into slots.").Required(),
-      Setting("max-parallel-jobs", Schema::Int(), "Slots of each backing node.").Default(1),
-      Setting("grace-time", Schema::Int(), "An idle backing node is released after this.")
-          .Default(60)
-          .Unit("seconds"),
-      Setting("min-retention-time", Schema::Int(), "A younger backing node is kept.")
-          .Default(0)
-          .Unit("seconds"),
-      Setting("max-age", Schema::Int(), "An older backing node gives out no more slots.").Unit("seconds"),
-      Setting("host-key-checking", Schema::Bool(), "Whether to scan host keys; default the pool's."),
-  });
-  Schema pool = Schema::Map({
-      Setting("name", Schema::String(), "Name of the pool.").Required(),
-      Setting("labels", Schema::List(label), "The labels offered here.").Required(),
-      Setting("host-key-checking", Schema::Bool(), "Whether to scan host keys.").Default(false),
-  });
-  return Schema::Map({
-      Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of nodes.").Required(),
-      cloud::BootTimeout(120),
-      cloud::LaunchTimeout(3600, "Time for a launch, that of a backing node included."),
+struct MetastaticPool : driver::PoolConfig {
+  MetastaticPool() { host_key_checking = false; }
+};
+
+const Bindings<MetastaticPool>& MetastaticPoolSettings() {
+  static const Bindings<MetastaticPool> settings =
+      Bindings<MetastaticPool>(PoolSettings())
+          .With({
+              Setting("labels", Schema::List(MetastaticLabelSettings().ToSchema()),
+                      "The labels offered here.")
+                  .Required(),
+              cloud::HostKeyChecking(),
+          });
+  return settings;
+}
+
+const Bindings<MetastaticConfig>& MetastaticSettings() {
+  static const Bindings<MetastaticConfig> settings = {
+      Setting("pools", Schema::List(MetastaticPoolSettings().ToSchema()), "Groups of nodes.").Required(),
+      cloud::BootTimeout(),
+      cloud::LaunchTimeout("Time for a launch, that of a backing node included."),
       cloud::LaunchRetries(),
       Setting("rate", Schema::Number(), "Without effect.").DaemonOnly(),
-  });
+  };
+  return settings;
 }
 
-std::shared_ptr<MetastaticLabel> ReadLabel(const Section& section, const Section& pool,
-                                           const config::Config& config) {
-  auto label = std::make_shared<MetastaticLabel>();
-  label->name = ReadLabelName(section, "name", config);
-  label->backing_label = LabelName(section.Text("backing-label"));
-  label->max_parallel_jobs = ReadCount(section, "max-parallel-jobs");
-  if (label->max_parallel_jobs < 1 || label->max_parallel_jobs > kMaxSlots)
-    throw section.Fail("max-parallel-jobs", "expected 1 to 10000");
-  label->grace_time = ReadTime(section, "grace-time");
-  label->min_retention_time = ReadTime(section, "min-retention-time");
-  if (section.Has("max-age")) {
-    label->max_age = ReadTime(section, "max-age");
-    if (*label->max_age < label->min_retention_time)
-      throw section.Fail("max-age", "is less than min-retention-time");
-  }
-  label->host_key_checking =
-      section.OptionalBool("host-key-checking").value_or(pool.Bool("host-key-checking"));
-  // Known only once there is a backing node (drivers.md 8.1).
-  label->cloud_image = "unused";
-  label->connection.username = "unknown";
-  label->connection.python_path = "unknown";
-  label->connection.shell_type = "unknown";
-  label->connection.connection_type = "unknown";
+// What is known only once there is a backing node (drivers.md 8.1).
+MetastaticLabel LabelDefaults(const MetastaticPool& pool) {
+  MetastaticLabel label;
+  label.host_key_checking = pool.host_key_checking;
+  label.cloud_image = "unused";
+  label.connection.username = "unknown";
+  label.connection.python_path = "unknown";
+  label.connection.shell_type = "unknown";
+  label.connection.connection_type = "unknown";
+  return label;
+}
+
+std::shared_ptr<MetastaticLabel> ReadMetastaticLabel(const Section& section, const MetastaticPool& pool,
+                                                     const config::Config& config) {
+  auto label = ReadLabel(section, MetastaticLabelSettings(), config, LabelDefaults(pool));
+  label->grace_time = std::min(label->grace_time, kMaxDuration);
+  label->min_retention_time = std::min(label->min_retention_time, kMaxDuration);
+  if (label->max_age) label->max_age = std::min(*label->max_age, kMaxDuration);
+  if (label->max_age && *label->max_age < label->min_retention_time)
+    throw section.Fail("max-age", "is less than min-retention-time");
   return label;
 }
 
@@ -117,12 +123,12 @@ bool IsOffered(const config::Config& config, const LabelName& label) {
 }
 
 // Another launcher may offer it.
-void WarnUnlessOffered(const Section& section, const LabelName& backing_label, config::Config& config) {
-  if (IsOffered(config, backing_label)) return;
-  std::string message = fmt::format(
-      "no pool of this file offers label {}: requests for {} fail unless another launcher has one",
-      backing_label, section.Text("name"));
-  config.warnings.push_back(section.Fail("backing-label", message).In(config.path).message());
+void WarnUnlessOffered(const Section& section, const MetastaticLabel& label, config::Config& config) {
+  if (IsOffered(config, label.backing_label)) return;
+  Warn(config, section, "backing-label",
+       fmt::format(
+           "no pool of this file offers label {}: requests for {} fail unless another launcher has one",
+           label.backing_label, label.name));
 }
 
 // The settings that must be equal in all labels of one backing label.
@@ -151,28 +157,25 @@ const MetastaticLabel* MetastaticConfig::FindIf(std::function<bool(const Metasta
 }
 
 const Schema& MetastaticSchema() {
-  static const Schema schema = MakeSchema();
+  static const Schema schema = MetastaticSettings().ToSchema();
   return schema;
 }
 
 std::shared_ptr<const MetastaticConfig> LoadMetastaticConfig(const config::ProviderSection& section,
                                                              config::Config& config) {
   auto result = std::make_shared<MetastaticConfig>();
-  Section provider = OpenProvider(section, MetastaticSchema());
-  ReadProvider(section, provider, *result);
-  cloud::ReadLaunchSettings(provider, *result);
+  Section provider = ReadProvider(section, MetastaticSettings(), *result);
   std::map<LabelName, std::shared_ptr<const MetastaticLabel>> by_backing_label;
   for (const Section& pool_section : provider.Sections("pools")) {
-    auto pool = std::make_shared<driver::PoolConfig>();
-    ReadPool(pool_section, provider, *pool);
+    std::shared_ptr<MetastaticPool> pool = ReadPool(pool_section, MetastaticPoolSettings(), *result);
     for (const Section& label_section : pool_section.Sections("labels")) {
-      std::shared_ptr<MetastaticLabel> label = ReadLabel(label_section, pool_section, config);
+      std::shared_ptr<MetastaticLabel> label = ReadMetastaticLabel(label_section, *pool, config);
       auto [other, is_first] = by_backing_label.emplace(label->backing_label, label);
       if (!is_first && SlotSettings(*label) != SlotSettings(*other->second)) {
         throw label_section.Fail("backing-label",
                                  "Multiple label definitions for the same backing label must be identical");
       }
-      WarnUnlessOffered(label_section, label->backing_label, config);
+      WarnUnlessOffered(label_section, *label, config);
       pool->Offer(std::move(label));
     }
     result->pools[pool->name] = std::move(pool);

@@ -23,6 +23,8 @@ struct MetastaticLabel : driver::LabelConfig {
 
 // The pools are plain PoolConfig; their labels are MetastaticLabel.
 struct MetastaticConfig : driver::ProviderConfig {
+  MetastaticConfig() { boot_timeout = std::chrono::seconds(120); }
+
   // The label of that name, of any pool; null: it is not configured.
   const MetastaticLabel* FindLabel(const LabelName& name) const;
   // A label whose backing nodes have that label; null: none is configured.

@@ -5,8 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "driver/cloud/cloud_provider.h"
-#include "drivers/openstack/openstack_adapter.h"
+#include "driver/cloud/cloud_driver.h"
 #include "drivers/openstack/openstack_driver.h"
 #include "drivers/openstack/testing/openstack_imposter.h"
 
@@ -14,7 +13,7 @@ namespace nodepool::drivers {
 
 // Driver openstack with an imposter. Its clouds.yaml has `vendor`, and `vhd`, the same cloud with another
 // image format.
-class ImposterDriver : public driver::Driver {
+class ImposterDriver : public driver::cloud::CloudDriver {
  public:
   explicit ImposterDriver(testing::OpenstackImposter& imposter, driver::cloud::HostKeyScan scan = nullptr)
       : imposter_(imposter),
@@ -37,14 +36,20 @@ class ImposterDriver : public driver::Driver {
                                                                    config::Config& config) override {
     return real_.LoadProviderConfig(section, config);
   }
-  std::unique_ptr<driver::Provider> CreateProvider(
-      driver::ProviderEnvironment environment,
+  std::unique_ptr<driver::cloud::Adapter> CreateAdapter(
+      const driver::cloud::AdapterEnvironment& environment,
       std::shared_ptr<const driver::ProviderConfig> config) override {
     auto settings = std::dynamic_pointer_cast<const openstack::OpenstackProviderConfig>(config);
     auto client = std::make_unique<testing::ImposterClient>(environment.loop, imposter_);
-    auto adapter = std::make_unique<openstack::OpenstackAdapter>(environment, settings, std::move(client));
-    return driver::cloud::MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter),
-                                            scan_);
+    return std::make_unique<openstack::OpenstackAdapter>(environment, settings, std::move(client));
+  }
+  std::unique_ptr<driver::Provider> CreateProvider(
+      driver::ProviderEnvironment environment,
+      std::shared_ptr<const driver::ProviderConfig> config) override {
+    auto make = [this, config](const driver::cloud::AdapterEnvironment& of_adapter) {
+      return CreateAdapter(of_adapter, config);
+    };
+    return driver::cloud::MakeCloudProvider(std::move(environment), config, make, scan_);
   }
 
  private:

@@ -1,8 +1,12 @@
 #include "drivers/openstack/openstack_driver.h"
 
 #include "base/version.h"
-#include "drivers/openstack/config/provider_config.h"
-#include "drivers/openstack/openstack_adapter.h"
+#include "drivers/openstack/api/session.h"
+#include "drivers/openstack/compute/create_machine.h"
+#include "drivers/openstack/compute/machines.h"
+#include "drivers/openstack/compute/quota.h"
+#include "drivers/openstack/config/openstack_config.h"
+#include "drivers/openstack/storage/images.h"
 #include "net/http/curl_client.h"
 
 namespace nodepool::drivers {
@@ -19,7 +23,8 @@ std::shared_ptr<const driver::ProviderConfig> OpenstackDriver::LoadProviderConfi
 }
 
 std::unique_ptr<driver::cloud::Adapter> OpenstackDriver::CreateAdapter(
-    const driver::ProviderEnvironment& environment, std::shared_ptr<const driver::ProviderConfig> config) {
+    const driver::cloud::AdapterEnvironment& environment,
+    std::shared_ptr<const driver::ProviderConfig> config) {
   auto client = std::make_unique<net::CurlClient>(environment.loop, environment.blocking_pool,
                                                   "nodepool/" + std::string(Version()));
   return std::make_unique<openstack::OpenstackAdapter>(
@@ -28,3 +33,118 @@ std::unique_ptr<driver::cloud::Adapter> OpenstackDriver::CreateAdapter(
 }
 
 }  // namespace nodepool::drivers
+
+namespace nodepool::drivers::openstack {
+
+using driver::LabelConfig;
+using driver::QuotaInformation;
+using driver::Readiness;
+using driver::cloud::CreateParameters;
+using driver::cloud::Instance;
+using driver::cloud::MachineReport;
+using driver::cloud::Resource;
+
+namespace {
+
+const OpenstackLabel& AsOpenstack(const LabelConfig& label) {
+  return dynamic_cast<const OpenstackLabel&>(label);
+}
+
+}  // namespace
+
+OpenstackAdapter::OpenstackAdapter(driver::cloud::AdapterEnvironment environment,
+                                   std::shared_ptr<const OpenstackProviderConfig> config,
+                                   std::unique_ptr<net::HttpClient> client)
+    : cloud_(std::move(environment), std::move(config), std::move(client)), housekeeping_(cloud_) {}
+
+Task<Instance> OpenstackAdapter::Create(MachineReport& machine, CreateParameters parameters) {
+  return CreateMachine(cloud_, machine, std::move(parameters));
+}
+
+Task<> OpenstackAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
+  if (!external_id.is_string()) co_return;
+  std::string id(external_id.as_string());
+  co_await DeleteMachine(cloud_, machine, std::move(id));
+}
+
+Task<std::vector<Instance>> OpenstackAdapter::ListInstances() { return ListMachines(cloud_); }
+
+Task<std::vector<Resource>> OpenstackAdapter::ListResources() {
+  std::vector<Resource> resources = co_await ListMarked(cloud_);
+  housekeeping_.Start();
+  co_return resources;
+}
+
+Task<> OpenstackAdapter::DeleteResource(Resource resource) {
+  co_await DeleteMarked(cloud_, std::move(resource));
+}
+
+Task<std::vector<boost::json::value>> OpenstackAdapter::MissingMachines(std::vector<boost::json::value> ids) {
+  return MissingServers(cloud_, std::move(ids));
+}
+
+Task<std::vector<driver::cloud::AnnouncedEnd>> OpenstackAdapter::AnnouncedEnds(
+    std::vector<boost::json::value> ids) {
+  return EndedServers(cloud_, std::move(ids));
+}
+
+Task<QuotaInformation> OpenstackAdapter::QuotaLimits() {
+  QuotaInformation limits = co_await ReadLimits(cloud_);
+  // Called first when the provider starts, so that its labels are known before requests arrive.
+  co_await cloud_.images.Refresh();
+  co_return limits;
+}
+
+QuotaInformation OpenstackAdapter::QuotaForLabel(const LabelConfig& label) {
+  const std::vector<Flavor>* flavors = cloud_.lookups.KnownFlavors();
+  if (flavors == nullptr) {
+    throw Error(Verdict::kRetry,
+                "the flavors of cloud " + cloud_.session.cloud().name + " are not known yet");
+  }
+  const OpenstackLabel& wanted = AsOpenstack(label);
+  return NeedOf(ChooseFlavor(*flavors, wanted), wanted);
+}
+
+Task<std::vector<std::optional<std::string>>> OpenstackAdapter::AvailabilityZones() {
+  return cloud_.lookups.Zones();
+}
+
+Task<> OpenstackAdapter::LookAgain() {
+  co_await cloud_.images.LookAgain();
+  co_await cloud_.lookups.RefreshFlavors();
+}
+
+Readiness OpenstackAdapter::LabelReady(const LabelConfig& label) {
+  if (!label.cloud_image) return Readiness::kReady;
+  const OpenstackCloudImage& image = cloud_.config->cloud_images.at(*label.cloud_image);
+  return image.is_id ? Readiness::kReady : cloud_.images.ReadinessOf(image.external_name);
+}
+
+Task<std::vector<std::string>> OpenstackAdapter::FindFaults(const driver::ProviderConfig&) {
+  return openstack::FindFaults(cloud_);
+}
+
+Task<std::string> OpenstackAdapter::UploadImage(ImageUpload upload) {
+  return openstack::UploadImage(cloud_.session, std::move(upload));
+}
+
+Task<> OpenstackAdapter::DeleteImage(std::string external_id) {
+  co_await openstack::DeleteImage(cloud_.session, std::move(external_id));
+}
+
+Task<std::vector<driver::ListedImage>> OpenstackAdapter::ListImages() {
+  return ListOwnedImages(cloud_.session);
+}
+
+Task<std::optional<std::string>> OpenstackAdapter::ConsoleLog(const LabelConfig& label,
+                                                              boost::json::value external_id) {
+  if (!AsOpenstack(label).console_log || !external_id.is_string()) co_return std::nullopt;
+  std::string id(external_id.as_string());
+  Outcome<std::string> output = co_await Attempt(ConsoleOutput(cloud_.session, std::move(id)));
+  if (!output && StatusOf(output) != 400) output.error().Rethrow();
+  co_return output.value_or("");
+}
+
+Task<> OpenstackAdapter::Stop() { co_await cloud_.tasks.Stop(); }
+
+}  // namespace nodepool::drivers::openstack

@@ -19,7 +19,7 @@ class OverHttpTest : public OpenstackTest {
     server_.Listen("127.0.0.1", 0);
     real_.SetBase("http://127.0.0.1:" + std::to_string(server_.port()));
     config->cloud_config.credentials.options["auth_url"] = real_.base() + "/identity";
-    driver::ProviderEnvironment environment{loop_, random, blocking_pool, records, [] {}, this};
+    driver::cloud::AdapterEnvironment environment{{loop_, random, blocking_pool}, framework_, this};
     auto client = std::make_unique<net::CurlClient>(loop_, blocking_pool, "nodepool/test");
     over_http_ = std::make_unique<OpenstackAdapter>(environment, config, std::move(client));
   }
@@ -31,6 +31,7 @@ class OverHttpTest : public OpenstackTest {
   }
 
   Loop loop_;
+  driver::cloud::Framework framework_;
   testing::OpenstackImposter real_{loop_, ""};
   net::HttpServer server_{loop_,
                           [this](net::HttpRequest request) { return real_.Answer(std::move(request)); },

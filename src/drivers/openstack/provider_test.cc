@@ -76,7 +76,7 @@ TEST_F(OpenstackTest, NeedsAndFaultsBelongToLabelsNotToTheirAddresses) {
 TEST_F(OpenstackTest, NothingIsWrongWithWhatTheCloudHas) {
   label->networks = {"public"};
   Start();
-  EXPECT_THAT(time.Run(provider->FindFaults()), ElementsAre());
+  EXPECT_THAT(time.Run(adapter->FindFaults(*config)), ElementsAre());
   EXPECT_EQ(imposter.Count("POST", "/compute/v2.1/servers"), 0);
 }
 
@@ -86,7 +86,7 @@ TEST_F(OpenstackTest, WhatTheCloudLacksIsNamed) {
   config->cloud_images["debian"].external_name = "debain";
   Start();
   EXPECT_THAT(
-      time.Run(provider->FindFaults()),
+      time.Run(adapter->FindFaults(*config)),
       ElementsAre("Unable to find flavor: m9.none (label small); the cloud has: m1.small, m1.large",
                   "the cloud has no active image debain", "Unable to find network nowhere in cloud vendor"));
 }
@@ -94,7 +94,7 @@ TEST_F(OpenstackTest, WhatTheCloudLacksIsNamed) {
 TEST_F(OpenstackTest, ACloudThatRefusesTheLoginCannotBeUsed) {
   config->cloud_config.credentials.options["password"] = "wrong-password";
   Start();
-  EXPECT_THROW(time.Run(provider->FindFaults()), Error);
+  EXPECT_THROW(time.Run(adapter->FindFaults(*config)), Error);
 }
 
 TEST_F(OpenstackTest, AnImageThatIsNamedByItsId) {
@@ -125,6 +125,7 @@ TEST_F(OpenstackTest, LeakedServersAreRemoved) {
 }
 
 // The list says it, so nothing is looked at twice.
+// TAKE-2
 TEST_F(OpenstackTest, AReadyNodeWhoseServerIsShutOffIsDeletedAtTheFirstCheck) {
   Start();
   Launch();

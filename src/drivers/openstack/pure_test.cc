@@ -4,11 +4,10 @@
 
 #include <boost/json/parse.hpp>
 
-#include "drivers/openstack/api/api_name.h"
-#include "drivers/openstack/api/catalog.h"
-#include "drivers/openstack/api/faults.h"
+#include "drivers/openstack/api/endpoints.h"
+#include "drivers/openstack/api/lookups.h"
+#include "drivers/openstack/api/session.h"
 #include "drivers/openstack/api/versions.h"
-#include "drivers/openstack/compute/flavors.h"
 #include "drivers/openstack/network/addresses.h"
 #include "drivers/openstack/network/floating_ip.h"
 

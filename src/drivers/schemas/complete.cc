@@ -3,15 +3,12 @@
 
 namespace nodepool::drivers {
 
-using config::Schema;
-using config::Setting;
-
 Schema TestSchema() {
-  Schema pool = Schema::Map({
-      Setting("name", Schema::String(), "Name of the pool."),
-      Setting("labels", Schema::List(Schema::String()), "The labels offered here."),
-  });
-  return Schema::Map({Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of nodes.")});
+  Bindings<driver::PoolConfig> pool =
+      PoolSettings()
+          .With(driver::OptionalPoolName())
+          .With({Setting("labels", Schema::List(Schema::String()), "The labels offered here.")});
+  return Schema::Map({Setting("pools", Schema::List(pool.ToSchema()), "Groups of nodes.")});
 }
 
 }  // namespace nodepool::drivers

@@ -11,8 +11,10 @@ namespace {
 const std::map<std::string_view, config::Schema>& Schemas() {
   using config::Schema;
   static const std::map<std::string_view, Schema> schemas = {
-      {"azure", Schema::Any()},     {"gce", GceSchema()},   {"ibmvpc", Schema::Any()},
-      {"libvirt", LibvirtSchema()}, {"test", TestSchema()},
+      {"azure", Schema::Any()},
+      {"ibmvpc", Schema::Any()},
+      {"libvirt", LibvirtSchema()},
+      {"test", TestSchema()},
   };
   return schemas;
 }

@@ -7,7 +7,4 @@ namespace nodepool::drivers {
 // A driver with a complete schema (drivers.md 11).
 config::Schema TestSchema();
 
-// Drivers of which only the keys used in practice are known.
-config::Schema GceSchema();
-
 }  // namespace nodepool::drivers

@@ -5,87 +5,83 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "base/this_host.h"
-#include "config/schema/section.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers {
 
-using config::Schema;
-using config::Section;
-using config::Setting;
+using driver::ConnectionSettings;
 
 namespace {
 
-Schema Texts() { return Schema::OneOf({Schema::String(), Schema::List(Schema::String())}); }
+// Each slot is a record in ZooKeeper.
+constexpr double kMaxSlots = 10'000;
 
-Schema NodeSchema() {
-  return Schema::Map({
-      Setting("name", Schema::String(), "Host name or address.").Required(),
-      Setting("labels", Texts(), "Labels under which the host is offered.").Required(),
-      Setting("username", Schema::String(), "User for logging in.").Default("zuul"),
-      Setting("timeout", Schema::Int(), "Time for the scan of its host keys.").Default(5).Unit("seconds"),
-      Setting("host-key-checking", Schema::Bool(), "Whether to scan host keys before use.").Default(true),
-      Setting("host-key", Texts(),
-              "Expected keys, as type and base64 text; default: whatever the scan finds."),
-      Setting("connection-port", Schema::Int(), "Port for logging in.").Default(22),
-      Setting("connection-type", Schema::String(), "How to connect: ssh, winrm, network_cli ...")
-          .Default("ssh"),
-      Setting("shell-type", Schema::String(), "Shell of the user, as Ansible names it."),
-      Setting("python-path", Schema::String(), "Python interpreter on the host.").Default("auto"),
-      Setting("max-parallel-jobs", Schema::Int(), "Nodes that the host is handed out as at a time.")
-          .Default(1),
-      Setting("ssh-port", Schema::Int(), "Older name of connection-port.").DaemonOnly(),
-  });
-}
-
-Schema MakeSchema() {
-  Schema pool = Schema::Map({
-      Setting("name", Schema::String(), "Name of the pool."),
-      Setting("nodes", Schema::List(NodeSchema()), "The hosts."),
-  });
-  return Schema::Map(
-      {Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of hosts.").RequiredByValidator()});
-}
-
-// Splits texts at blanks: a text with blanks names several labels.
-std::vector<std::string> Words(const std::vector<std::string>& texts) {
-  std::vector<std::string> words;
-  for (const std::string& text : texts) {
-    std::size_t start = text.find_first_not_of(" \t");
-    while (start != std::string::npos) {
-      std::size_t end = text.find_first_of(" \t", start);
-      words.push_back(text.substr(start, end - start));
-      start = text.find_first_not_of(" \t", end);
+// Blanks in a text separate labels.
+void ReadNodeLabels(const Section& section, const std::string& key, StaticNode& node) {
+  for (std::string text : section.TextList(key)) {
+    std::ranges::replace(text, '\t', ' ');
+    for (std::string& word : Split(text, ' ')) {
+      LabelName label(std::move(word));
+      bool is_known = label.empty() || std::ranges::find(node.labels, label) != node.labels.end();
+      if (!is_known) node.labels.push_back(std::move(label));
     }
   }
-  return words;
+}
+
+const Bindings<StaticNode>& NodeSettings() {
+  static const Schema texts = Schema::OneOf({Schema::String(), Schema::List(Schema::String())});
+  static const Bindings<StaticNode> settings = {
+      {Setting("name", "Host name or address; with username and connection-port it identifies the host.")
+           .Required(),
+       &StaticNode::name},
+      {Setting("labels", texts, "Labels under which the host is offered; blanks in a text separate several.")
+           .Required(),
+       ReadNodeLabels},
+      {Setting("username", "User for logging in."), &StaticNode::connection, &ConnectionSettings::username},
+      {Setting("timeout", "Time for the scan of its host keys."), &StaticNode::timeout},
+      {Setting("host-key-checking", "Whether to scan host keys before use."), &StaticNode::host_key_checking},
+      {Setting("host-key", texts,
+               "Expected keys, as type and base64 text; default: whatever the scan finds."),
+       &StaticNode::host_keys},
+      {Setting("ssh-port", Schema::Port(), "Older name of connection-port.").DaemonOnly().Inherited(),
+       &StaticNode::connection, &ConnectionSettings::connection_port},
+      {Setting("connection-port", Schema::Port(), "Port for logging in."), &StaticNode::connection,
+       &ConnectionSettings::connection_port},
+      {Setting("connection-type", "How to connect: ssh, winrm, network_cli ..."), &StaticNode::connection,
+       &ConnectionSettings::connection_type},
+      {Setting("shell-type", "Shell of the user, as Ansible names it."), &StaticNode::connection,
+       &ConnectionSettings::shell_type},
+      {Setting("python-path", "Python interpreter on the host."), &StaticNode::connection,
+       &ConnectionSettings::python_path},
+      {Setting("max-parallel-jobs", Schema::Int().AtMost(kMaxSlots),
+               "Nodes that the host is handed out as at a time, at most 10000."),
+       &StaticNode::max_parallel_jobs},
+  };
+  return settings;
+}
+
+const Bindings<StaticPool>& StaticPoolSettings() {
+  static const Bindings<StaticPool> settings =
+      Bindings<StaticPool>(PoolSettings().With(driver::OptionalPoolName()))
+          .With({Setting("nodes", Schema::List(NodeSettings().ToSchema()), "The hosts.")});
+  return settings;
+}
+
+const Bindings<StaticConfig>& StaticSettings() {
+  static const Bindings<StaticConfig> settings = {
+      Setting("pools", Schema::List(StaticPoolSettings().ToSchema()), "Groups of hosts.")
+          .RequiredByValidator(),
+  };
+  return settings;
 }
 
 StaticNode ReadNode(const Section& section, const config::Config& config) {
   StaticNode node;
-  node.name = section.Text("name");
+  NodeSettings().Read(section, node);
   if (node.name.empty()) throw section.Fail("name", "is required");
-  for (const std::string& word : Words(section.TextList("labels"))) {
-    LabelName label = CheckLabelName(word, section, "labels", config);
-    if (std::ranges::find(node.labels, label) == node.labels.end()) node.labels.push_back(label);
-  }
-  node.connection.username = section.Text("username");
-  node.connection.python_path = section.Text("python-path");
-  node.connection.shell_type = section.OptionalText("shell-type");
-  node.connection.connection_type = section.Text("connection-type");
-  const char* port_key =
-      section.Has("ssh-port") && !section.Has("connection-port") ? "ssh-port" : "connection-port";
-  std::int64_t port = section.Int(port_key);
-  if (port < 1 || port > 65535) throw section.Fail(port_key, "expected a port from 1 to 65535");
-  node.connection.connection_port = static_cast<int>(port);
-  node.timeout = section.Seconds("timeout");
-  node.host_key_checking = section.Bool("host-key-checking");
-  node.host_keys = section.TextList("host-key");
-  // Each slot is a record in ZooKeeper.
-  constexpr int kMaxSlots = 10'000;
-  node.max_parallel_jobs = ReadCount(section, "max-parallel-jobs");
-  if (node.max_parallel_jobs > kMaxSlots) throw section.Fail("max-parallel-jobs", "expected at most 10000");
+  for (const LabelName& label : node.labels) CheckLabelName(label, section, "labels", config);
   return node;
 }
 
@@ -96,15 +92,14 @@ using HostLines = std::map<HostIdentity, int>;
 void NoteHost(const Section& section, const StaticNode& node, HostLines& known, config::Config& config) {
   auto [first, is_new] = known.try_emplace(IdentityOf(node), section.value().position().line);
   if (is_new) return;
-  std::string message = fmt::format("host {} is listed again and not used: line {} has it",
-                                    first->first.ToString(), first->second);
-  config.warnings.push_back(section.Fail("name", message).In(config.path).message());
+  Warn(config, section, "name",
+       fmt::format("host {} is listed again and not used: line {} has it", first->first.ToString(),
+                   first->second));
 }
 
-std::shared_ptr<const StaticPool> ReadStaticPool(const Section& section, const Section& provider,
+std::shared_ptr<const StaticPool> ReadStaticPool(const Section& section, const StaticConfig& provider,
                                                  HostLines& known, config::Config& config) {
-  auto pool = std::make_shared<StaticPool>();
-  ReadPool(section, provider, *pool);
+  std::shared_ptr<StaticPool> pool = ReadPool(section, StaticPoolSettings(), provider);
   for (const Section& node_section : section.Sections("nodes")) {
     StaticNode node = ReadNode(node_section, config);
     for (const LabelName& name : node.labels) {
@@ -129,18 +124,17 @@ HostIdentity IdentityOf(const StaticNode& node) {
 }
 
 const Schema& StaticSchema() {
-  static const Schema schema = MakeSchema();
+  static const Schema schema = StaticSettings().ToSchema();
   return schema;
 }
 
 std::shared_ptr<const StaticConfig> LoadStaticConfig(const config::ProviderSection& section,
                                                      config::Config& config) {
   auto result = std::make_shared<StaticConfig>();
-  Section provider = OpenProvider(section, StaticSchema());
-  ReadProvider(section, provider, *result);
+  Section provider = ReadProvider(section, StaticSettings(), *result);
   HostLines known;
   for (const Section& pool_section : provider.Sections("pools")) {
-    std::shared_ptr<const StaticPool> pool = ReadStaticPool(pool_section, provider, known, config);
+    std::shared_ptr<const StaticPool> pool = ReadStaticPool(pool_section, *result, known, config);
     auto is_here = [](const StaticNode& node) { return IsThisHost(node.name); };
     if (std::ranges::any_of(pool->nodes, is_here)) result->reaches_this_host = true;
     result->pools[pool->name] = pool;

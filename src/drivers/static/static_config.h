@@ -17,7 +17,7 @@ namespace nodepool::drivers {
 struct StaticNode {
   std::string name;  // host name or address
   std::vector<LabelName> labels;
-  driver::ConnectionSettings connection;
+  driver::ConnectionSettings connection = {.username = "zuul"};
   Duration timeout = std::chrono::seconds(5);  // for the host key scan
   bool host_key_checking = true;
   std::vector<std::string> host_keys;  // "<type> <base64>"; empty: accept what the scan finds

@@ -21,6 +21,8 @@ class StaticDriver : public driver::Driver {
                                                                    config::Config& config) override;
   std::unique_ptr<driver::Provider> CreateProvider(
       driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) override;
+  std::unique_ptr<driver::OperatorTools> CreateOperatorTools(
+      driver::ToolsEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) override;
 
  private:
   std::optional<HostContact> contact_;

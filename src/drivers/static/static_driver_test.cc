@@ -51,7 +51,7 @@ TEST(StaticDriverTest, RegistersARealSshServer) {
   config->pools[pool->name] = pool;
 
   StaticDriver driver;
-  driver::ProviderEnvironment environment{loop, random, blocking_pool, records, [] {}};
+  driver::ProviderEnvironment environment{{loop, random, blocking_pool}, records, [] {}};
   auto provider = driver.CreateProvider(std::move(environment), config);
   Node record;
   RunToEnd(loop, RegisterAndStop(loop, nodes, images, *provider, record));

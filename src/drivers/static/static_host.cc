@@ -57,6 +57,34 @@ const std::set<NodeId>& HostRecords::Of(const HostIdentity& identity) const {
   return host == by_host_.end() ? none : host->second;
 }
 
+namespace {
+
+bool IsSsh(const StaticNode& node) {
+  return node.connection.connection_type == "ssh" || node.connection.connection_type == "network_cli";
+}
+
+}  // namespace
+
+Task<HostFindings> ContactHost(Loop& loop, const StaticNode& node, const HostContact& contact) {
+  HostFindings findings;
+  bool is_ssh = IsSsh(node);
+  if (is_ssh && !node.host_key_checking) {
+    findings.host_keys = node.host_keys;
+  } else {
+    SteadyTime deadline = loop.SteadyNow() + node.timeout;
+    findings.host_keys = co_await contact.scan(node.name, node.connection.connection_port, is_ssh, deadline);
+    for (const std::string& expected : is_ssh ? node.host_keys : std::vector<std::string>()) {
+      if (std::ranges::find(findings.host_keys, expected) == findings.host_keys.end()) {
+        throw Error(Verdict::kInvalid,
+                    "its host keys are not the configured ones; check the machine, or correct host-key");
+      }
+    }
+  }
+  SteadyTime deadline = loop.SteadyNow() + kResolveLimit;
+  findings.address = co_await WithDeadline(loop, deadline, "resolving the name", contact.resolve(node.name));
+  co_return findings;
+}
+
 StaticHost::StaticHost(driver::ProviderEnvironment& environment, const driver::ProviderConfig& provider,
                        const StaticPool& pool, const StaticNode& node, const HostContact& contact,
                        const HostRecords& records, std::function<void()> fault_changed)
@@ -93,7 +121,7 @@ Task<> StaticHost::SyncUnlessIdle(bool is_first) {
 }
 
 Task<> StaticHost::FirstSync() {
-  Outcome<Findings> findings = co_await Attempt(CheckHost());
+  Outcome<HostFindings> findings = co_await Attempt(CheckHost());
   if (!findings) {
     co_await DeregisterAll();
     findings.error().Rethrow();
@@ -110,7 +138,7 @@ Task<> StaticHost::Sync() {
     co_await environment_.loop.SleepFor(kPeerGoesFirst);
     if (Table().EmptySlots().empty()) co_return;
   }
-  Findings findings = co_await CheckHost();
+  HostFindings findings = co_await CheckHost();
   co_await RegisterLocked(std::move(findings));
 }
 
@@ -128,7 +156,7 @@ Task<> StaticHost::DeregisterAll() {
 
 // Two launchers with the same provider must not fill a slot twice (D-85). A crash leaves complete records or
 // none; the lock ends with the session.
-Task<> StaticHost::RegisterLocked(Findings findings) {
+Task<> StaticHost::RegisterLocked(HostFindings findings) {
   if (Table().EmptySlots().empty()) co_return;
   std::string name = "static/" + Escaped(provider_.name.str()) + "/" + Escaped(identity_.ToString());
   auto use = [this, &findings](std::optional<zk::HeldLock>& lock) {
@@ -138,7 +166,7 @@ Task<> StaticHost::RegisterLocked(Findings findings) {
   co_await Bracket(environment_.records.store.tree.TryLockNamed(std::move(name)), use, release);
 }
 
-Task<> StaticHost::RegisterUnder(std::optional<zk::HeldLock>& lock, Findings findings) {
+Task<> StaticHost::RegisterUnder(std::optional<zk::HeldLock>& lock, HostFindings findings) {
   if (lock) co_return co_await RegisterEmptySlots(std::move(findings));
   // Another launcher is registering; check what is left to do when it has finished.
   co_await environment_.loop.SleepFor(kRetryRegistration);
@@ -150,7 +178,7 @@ Task<> StaticHost::Release(std::optional<zk::HeldLock>& lock) {
 }
 
 // The cache may lag behind the changes of the lock's previous holder.
-Task<> StaticHost::RegisterEmptySlots(Findings findings) {
+Task<> StaticHost::RegisterEmptySlots(HostFindings findings) {
   co_await environment_.records.nodes.CatchUp();
   SlotTable table = Table();
   if (HasUnlockedPeer(environment_.records.components, provider_.name)) {
@@ -159,21 +187,21 @@ Task<> StaticHost::RegisterEmptySlots(Findings findings) {
   for (int slot : table.EmptySlots()) {
     if (is_idle_) co_return;
     NodeId id = co_await environment_.records.store.nodes.Create(NewRecord(findings, slot));
-    logger_.About({"", "", id.str()}).Info("Registered static node {} slot {}", identity_.ToString(), slot);
+    logger_.About(log::OfNode(id)).Info("Registered static node {} slot {}", identity_.ToString(), slot);
   }
 }
 
 // The peer may have seen the same slots empty and be about to register them. So our nodes stay reserved for
 // as long as its check of the host may last; those that it registered as well are removed again, and all of
 // them if that cannot be determined.
-Task<> StaticHost::RegisterBesidePeer(Findings findings, std::vector<int> slots) {
+Task<> StaticHost::RegisterBesidePeer(HostFindings findings, std::vector<int> slots) {
   std::vector<store::LockedNode> reserved;
   std::vector<int> won;
   auto settle = [this, &reserved, &won] { return SettleAll(reserved, won); };
   co_await WithCleanup(Compete(std::move(findings), std::move(slots), reserved, won), settle);
 }
 
-Task<> StaticHost::Compete(Findings findings, std::vector<int> slots,
+Task<> StaticHost::Compete(HostFindings findings, std::vector<int> slots,
                            std::vector<store::LockedNode>& reserved, std::vector<int>& won) {
   co_await Reserve(std::move(findings), std::move(slots), reserved);
   co_await environment_.loop.SleepFor(node_.timeout);
@@ -195,7 +223,7 @@ Task<> StaticHost::SettleAll(std::vector<store::LockedNode>& reserved, const std
   if (failure) failure->Rethrow();
 }
 
-Task<> StaticHost::Reserve(Findings findings, std::vector<int> slots,
+Task<> StaticHost::Reserve(HostFindings findings, std::vector<int> slots,
                            std::vector<store::LockedNode>& reserved) {
   for (int slot : slots) {
     if (is_idle_) co_return;
@@ -224,11 +252,11 @@ Task<> StaticHost::Settle(store::LockedNode& node, bool is_wanted) {
   if (is_ours && !is_wanted) co_return co_await node.Remove();
   co_await node.Unlock();
   if (!is_ours) co_return;
-  logger_.About({"", "", node.id().str()})
+  logger_.About(log::OfNode(node.id()))
       .Info("Registered static node {} slot {}", identity_.ToString(), node.record().slot.value_or(0));
 }
 
-Task<> StaticHost::UpdateRecords(Findings findings) {
+Task<> StaticHost::UpdateRecords(HostFindings findings) {
   std::vector<NodeId> outdated;
   for (const store::StoredNode* node : CachedRecords()) {
     if (node->record.is_free() && !IsUpToDate(node->record, findings)) outdated.push_back(node->id);
@@ -239,7 +267,7 @@ Task<> StaticHost::UpdateRecords(Findings findings) {
       return store::Change::kWrite;
     };
     bool is_changed = co_await driver::ChangeFreeNode(environment_.records.store, id, change);
-    log::Logger logger = logger_.About({"", "", id.str()});
+    log::Logger logger = logger_.About(log::OfNode(id));
     if (is_changed) {
       logger.Info("Updated static node {}", identity_.ToString());
     } else {
@@ -248,8 +276,6 @@ Task<> StaticHost::UpdateRecords(Findings findings) {
     }
   }
 }
-
-Task<> StaticHost::Check() { co_await CheckHost(); }
 
 Task<bool> StaticHost::IsAlive() {
   if (!node_.host_key_checking) co_return true;
@@ -261,8 +287,8 @@ Task<bool> StaticHost::IsAlive() {
   co_return answer.has_value();
 }
 
-Task<StaticHost::Findings> StaticHost::CheckHost() {
-  Outcome<Findings> findings = co_await Attempt(Contact());
+Task<HostFindings> StaticHost::CheckHost() {
+  Outcome<HostFindings> findings = co_await Attempt(ContactHost(environment_.loop, node_, contact_));
   NoteAnswer(findings ? std::nullopt : std::optional(findings.error()));
   if (!findings) findings.error().Rethrow();
   co_return std::move(*findings);
@@ -284,27 +310,6 @@ void StaticHost::NoteAnswer(std::optional<Failure> fault) {
   if (is_changed) fault_changed_();
 }
 
-Task<StaticHost::Findings> StaticHost::Contact() {
-  Findings findings;
-  if (is_ssh() && !node_.host_key_checking) {
-    findings.host_keys = node_.host_keys;
-  } else {
-    SteadyTime deadline = environment_.loop.SteadyNow() + node_.timeout;
-    findings.host_keys =
-        co_await contact_.scan(node_.name, node_.connection.connection_port, is_ssh(), deadline);
-    for (const std::string& expected : is_ssh() ? node_.host_keys : std::vector<std::string>()) {
-      if (std::ranges::find(findings.host_keys, expected) == findings.host_keys.end()) {
-        throw Error(Verdict::kInvalid,
-                    "its host keys are not the configured ones; check the machine, or correct host-key");
-      }
-    }
-  }
-  SteadyTime deadline = environment_.loop.SteadyNow() + kResolveLimit;
-  findings.address =
-      co_await WithDeadline(environment_.loop, deadline, "resolving the name", contact_.resolve(node_.name));
-  co_return findings;
-}
-
 std::vector<const store::StoredNode*> StaticHost::CachedRecords() const {
   std::vector<const store::StoredNode*> records;
   for (const NodeId& id : records_.Of(identity_)) {
@@ -320,14 +325,14 @@ bool StaticHost::HasSlot(const NodeId& id) const {
   return std::ranges::find(slots, id) != slots.end();
 }
 
-bool StaticHost::IsUpToDate(const Node& record, const Findings& findings) const {
+bool StaticHost::IsUpToDate(const Node& record, const HostFindings& findings) const {
   return record.pool == pool_.name && record.attributes == pool_.node_attributes &&
          record.type == node_.labels && record.shell_type == node_.connection.shell_type &&
          record.connection_type == node_.connection.connection_type &&
          record.python_path == node_.connection.python_path && record.host_keys == findings.host_keys;
 }
 
-void StaticHost::SetFields(const Findings& findings, Node& record) const {
+void StaticHost::SetFields(const HostFindings& findings, Node& record) const {
   record.pool = pool_.name;
   record.attributes = pool_.node_attributes;
   record.type = node_.labels;
@@ -345,7 +350,7 @@ void StaticHost::SetFields(const Findings& findings, Node& record) const {
   }
 }
 
-Node StaticHost::NewRecord(const Findings& findings, int slot) const {
+Node StaticHost::NewRecord(const HostFindings& findings, int slot) const {
   Node record;
   record.SetState(NodeState::kReady, environment_.loop.Now());
   record.created_time = record.state_time;
@@ -357,10 +362,6 @@ Node StaticHost::NewRecord(const Findings& findings, int slot) const {
   record.slot = slot;
   SetFields(findings, record);
   return record;
-}
-
-bool StaticHost::is_ssh() const {
-  return node_.connection.connection_type == "ssh" || node_.connection.connection_type == "network_cli";
 }
 
 }  // namespace nodepool::drivers

@@ -26,6 +26,16 @@ struct HostContact {
   std::function<Task<boost::asio::ip::address>(std::string name)> resolve;
 };
 
+// What is known of a machine that can be used.
+struct HostFindings {
+  std::vector<std::string> host_keys;
+  boost::asio::ip::address address;
+};
+
+// Reads the host's keys and resolves its name, within its time-out. An error: why it cannot be used;
+// Error(kInvalid): it is not the configured one. Everything outlives the task.
+Task<HostFindings> ContactHost(Loop& loop, const StaticNode& node, const HostContact& contact);
+
 // Marks a free node `deleting`, for DeletedNodeWorker to remove. A node that is locked, allocated or not
 // ready is left unchanged.
 Task<> Deregister(store::Store& store, Loop& loop, NodeId id);
@@ -63,48 +73,38 @@ class StaticHost {
   // Why the host could not be used when it was last asked; null: it could, or was not asked yet.
   const Failure* fault() const { return fault_ ? &*fault_ : nullptr; }
 
-  // Throws why the host cannot be used now.
-  Task<> Check();
   // Whether the host answers, right before it is handed out (drivers.md 7.7).
   Task<bool> IsAlive();
   // Whether the record occupies a slot, i.e. is not a surplus one.
   bool HasSlot(const NodeId& id) const;
 
  private:
-  // The result of a check of the machine.
-  struct Findings {
-    std::vector<std::string> host_keys;
-    boost::asio::ip::address address;
-  };
-
   Task<> FirstSync();
   Task<> Sync();
   Task<> SyncUnlessIdle(bool is_first);
   Task<> RemoveExcess();
-  Task<> RegisterEmptySlots(Findings findings);
-  Task<> RegisterLocked(Findings findings);
-  Task<> RegisterUnder(std::optional<zk::HeldLock>& lock, Findings findings);
+  Task<> RegisterEmptySlots(HostFindings findings);
+  Task<> RegisterLocked(HostFindings findings);
+  Task<> RegisterUnder(std::optional<zk::HeldLock>& lock, HostFindings findings);
   Task<> Release(std::optional<zk::HeldLock>& lock);
-  Task<> RegisterBesidePeer(Findings findings, std::vector<int> slots);
+  Task<> RegisterBesidePeer(HostFindings findings, std::vector<int> slots);
   // Reserves the slots and finds out which of them this launcher has won.
-  Task<> Compete(Findings findings, std::vector<int> slots, std::vector<store::LockedNode>& reserved,
+  Task<> Compete(HostFindings findings, std::vector<int> slots, std::vector<store::LockedNode>& reserved,
                  std::vector<int>& won);
-  Task<> Reserve(Findings findings, std::vector<int> slots, std::vector<store::LockedNode>& reserved);
+  Task<> Reserve(HostFindings findings, std::vector<int> slots, std::vector<store::LockedNode>& reserved);
   // Frees the records of the slots that were won, and removes the others.
   Task<> SettleAll(std::vector<store::LockedNode>& reserved, const std::vector<int>& won);
   Task<> Settle(store::LockedNode& node, bool is_wanted);
-  Task<> UpdateRecords(Findings findings);
+  Task<> UpdateRecords(HostFindings findings);
   Task<> DeregisterAll();
-  Task<Findings> CheckHost();
-  Task<Findings> Contact();
+  Task<HostFindings> CheckHost();
   void NoteAnswer(std::optional<Failure> fault);
 
   std::vector<const store::StoredNode*> CachedRecords() const;
   SlotTable Table() const;
-  bool IsUpToDate(const Node& record, const Findings& findings) const;
-  void SetFields(const Findings& findings, Node& record) const;
-  Node NewRecord(const Findings& findings, int slot) const;
-  bool is_ssh() const;
+  bool IsUpToDate(const Node& record, const HostFindings& findings) const;
+  void SetFields(const HostFindings& findings, Node& record) const;
+  Node NewRecord(const HostFindings& findings, int slot) const;
 
   driver::ProviderEnvironment& environment_;
   const driver::ProviderConfig& provider_;

@@ -30,14 +30,6 @@ class StaticHandler : public driver::NodeRequestHandler {
   StaticProvider& provider_;
 };
 
-Task<> CheckHost(StaticHost& host, std::vector<std::string>& faults) {
-  Outcome<> checked = co_await Attempt(host.Check());
-  if (!checked) {
-    faults.push_back(
-        fmt::format("host {} cannot be used: {}", host.identity().ToString(), checked.error().message()));
-  }
-}
-
 // "lab-1:22, lab-2:22, lab-3:22 and 4 more"
 std::string SomeOf(const std::vector<std::string>& hosts) {
   constexpr std::size_t kMost = 3;
@@ -93,7 +85,7 @@ Task<> StaticProvider::DeregisterUnknown() {
   for (const NodeId& id : unknown) {
     Outcome<> deregistered = co_await Attempt(Deregister(environment_.records.store, environment_.loop, id));
     if (!deregistered) {
-      logger_.About({"", "", id.str()})
+      logger_.About(log::OfNode(id))
           .Warning("A node that is no longer configured stays registered: {}",
                    deregistered.error().message());
     }
@@ -116,18 +108,6 @@ std::unique_ptr<driver::NodeRequestHandler> StaticProvider::RequestHandler(
 }
 
 Task<> StaticProvider::DeleteResources(const NodeId&, const Node&) { co_return; }
-
-// All hosts at a time: each of those that are dead takes its time-out.
-Task<std::vector<std::string>> StaticProvider::FindFaults() {
-  std::vector<std::string> faults;
-  TaskGroup checks(environment_.loop, logger_);
-  for (const auto& [identity, host] : hosts_)
-    checks.Spawn("check static host " + identity.ToString(), CheckHost(*host, faults));
-  auto stop = [&checks] { return checks.Stop(); };
-  co_await WithCleanup(checks.Join(), stop);
-  std::ranges::sort(faults);
-  co_return faults;
-}
 
 Task<> StaticProvider::CleanupLeakedResources() {
   for (const auto& [identity, host] : hosts_) host->Wake();

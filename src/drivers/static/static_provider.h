@@ -27,7 +27,6 @@ class StaticProvider : public driver::Provider {
                                                              const store::StoredRequest& request) override;
   // Does nothing: a node has no resources to delete.
   Task<> DeleteResources(const NodeId& id, const Node& node) override;
-  Task<std::vector<std::string>> FindFaults() override;
   // Wakes every host, including those that could not be used so far.
   Task<> CleanupLeakedResources() override;
 

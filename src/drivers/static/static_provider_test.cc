@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "async/testing/virtual_time.h"
+#include "drivers/static/static_driver.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::drivers {
@@ -63,7 +64,7 @@ struct Launcher {
   void Configure(std::shared_ptr<const StaticConfig> config) {
     if (provider) provider->Idle();
     old = std::move(provider);
-    driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, records, [] {}};
+    driver::ProviderEnvironment environment{{time.loop(), random, blocking_pool}, records, [] {}};
     environment.report_notices = [this](std::vector<std::string> now) {
       notices = std::move(now);
       ++reports;
@@ -372,8 +373,8 @@ TEST_F(StaticProviderTest, TwoLaunchersNeverFillASlotTwice) {
   zk.SetLatency(std::chrono::milliseconds(5));  // caches lag behind
   Launcher second(time, zk, hosts);
   auto config = Config({Host("host", {"red"}, 3)});
-  driver::ProviderEnvironment environment{time.loop(), second.random, second.blocking_pool, second.records,
-                                          [] {}};
+  driver::ProviderEnvironment environment{
+      {time.loop(), second.random, second.blocking_pool}, second.records, [] {}};
   second.provider = std::make_unique<StaticProvider>(std::move(environment), config, hosts.Contact());
   time.Run(second.provider->Start());
   launcher.Configure(config);
@@ -395,8 +396,11 @@ TEST_F(StaticProviderTest, TwoLaunchersNeverFillASlotTwice) {
 TEST_F(StaticProviderTest, HostsThatCannotBeUsedAreFaults) {
   hosts.dead = {"dead"};
   hosts.unknown = {"unheard-of"};
-  launcher.Configure(Config({Host("host", {"red"}), Host("dead", {"red"}), Host("unheard-of", {"red"})}));
-  EXPECT_THAT(time.Run(launcher.provider->FindFaults()),
+  auto config = Config({Host("host", {"red"}), Host("dead", {"red"}), Host("unheard-of", {"red"})});
+  driver::ToolsEnvironment environment{{time.loop(), launcher.random, launcher.blocking_pool},
+                                       launcher.store};
+  auto tools = StaticDriver(hosts.Contact()).CreateOperatorTools(environment, config);
+  EXPECT_THAT(time.Run(tools->FindFaults()),
               ElementsAre("host zuul@dead:22 cannot be used: timeout",
                           "host zuul@unheard-of:22 cannot be used: no such host"));
 }

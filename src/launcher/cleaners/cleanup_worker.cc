@@ -9,6 +9,7 @@
 #include "launcher/cleaners/mark_deleting.h"
 #include "launcher/requests/unlock.h"
 #include "launcher/stats/stats_metrics.h"
+#include "model/validation.h"
 
 namespace nodepool::launcher {
 
@@ -35,7 +36,8 @@ Task<> CleanupWorker::Pass() {
   using Step = Task<> (CleanupWorker::*)();
   constexpr Step kSteps[] = {&CleanupWorker::LeakedResources, &CleanupWorker::MaxReadyAge,
                              &CleanupWorker::MaxHoldAge,      &CleanupWorker::UnfinishedNodes,
-                             &CleanupWorker::EmptyNodes,      &CleanupWorker::NodesWithoutProvider};
+                             &CleanupWorker::EmptyNodes,      &CleanupWorker::NodesWithoutProvider,
+                             &CleanupWorker::ValidationNodes};
   for (Step step : kSteps) {
     Outcome<> done = co_await Attempt((this->*step)());
     if (!done) logger_.Error("A clean-up task failed, the others continue: {}", done.error().message());
@@ -117,6 +119,18 @@ Task<> CleanupWorker::MaxHoldAge() {
   }
 }
 
+// Of requests that were lost, and freed as others are.
+Task<> CleanupWorker::ValidationNodes() {
+  auto is_left = [](const Node& node) { return node.is_free() && IsForValidation(node); };
+  std::vector<NodeId> due;
+  for (const NodeId& id : context_.caches.nodes.InState(NodeState::kReady)) {
+    if (is_left(context_.caches.nodes.Find(id)->record)) due.push_back(id);
+  }
+  for (const NodeId& id : due)
+    co_await Delete(id, "validation", "it was booted to validate an image, and nobody else may use it",
+                    is_left);
+}
+
 Task<> CleanupWorker::UnfinishedNodes() {
   std::vector<NodeId> due;
   for (const NodeId& id : context_.caches.nodes.InState(NodeState::kInit)) {
@@ -162,8 +176,7 @@ Task<> CleanupWorker::RemoveIfOwnerless(NodeId id) {
   auto unlock = [&node](const Failure&) { return UnlockIfHeld(node); };
   co_await OnFailure(node->Remove(), unlock);
   context_.metrics.Add(stats::kCleaned, {"unfinished_node"});
-  logger_.About({"", "", id.value})
-      .Info("Removed: it was {} and named no provider that could delete it", state);
+  logger_.About(log::OfNode(id)).Info("Removed: it was {} and named no provider that could delete it", state);
 }
 
 }  // namespace nodepool::launcher

@@ -22,6 +22,7 @@ class CleanupWorker {
   Task<> Pass();
   Task<> MaxReadyAge();
   Task<> MaxHoldAge();
+  Task<> ValidationNodes();
   Task<> UnfinishedNodes();
   Task<> EmptyNodes();
   Task<> NodesWithoutProvider();

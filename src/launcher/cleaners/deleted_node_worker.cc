@@ -58,10 +58,7 @@ DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& provider
       logger_("nodepool.DeletedNodeWorker"),
       works_(context.loop, context.random, logger_,
              {.failure = [](const NodeId&) { return "Deleting failed, will be tried again"; },
-              .ids_of =
-                  [](const NodeId& id) {
-                    return log::Ids{"", "", id.value};
-                  },
+              .ids_of = [](const NodeId& id) { return log::OfNode(id); },
               .pauses = {context.intervals.delete_retry, context.intervals.delete_retry_max}},
              [this](const NodeId& id) { return WorkFor(id); }),
       loops_(context.loop, logger_) {}
@@ -189,7 +186,7 @@ Task<> DeletedNodeWorker::HoldIfNoted(store::LockedNode& node, std::optional<Hol
     return Change::kWrite;
   };
   bool is_held = co_await node.Update(hold);
-  if (is_held) logger_.About({"", "", node.id().value}).Info("{}", Excerpt(note->comment, 300));
+  if (is_held) logger_.About(log::OfNode(node.id())).Info("{}", Excerpt(note->comment, 300));
 }
 
 Task<> DeletedNodeWorker::Delete(NodeId id) {
@@ -201,7 +198,7 @@ Task<> DeletedNodeWorker::Delete(NodeId id) {
   if (!removed) co_return;
   context_.metrics.Add(stats::kCleaned, {"deleted_node"});
   if (context_.caches.nodes.Find(id) != nullptr) removed_.insert(id);
-  logger_.About({"", "", id.value}).Info("Deleted");
+  logger_.About(log::OfNode(id)).Info("Deleted");
   if (auto provider = providers_.Find(removed->provider)) provider->NodeDeleted(id, *removed);
 }
 
@@ -213,7 +210,7 @@ Task<std::optional<Node>> DeletedNodeWorker::DeleteLocked(std::optional<store::L
   bool is_garbage = removed->state && IsGarbageWhenUnlocked(*removed->state);
   std::shared_ptr<driver::Provider> provider = providers_.Find(removed->provider);
   if (!is_garbage || provider == nullptr) co_return std::nullopt;
-  logger_.About({"", "", node->id().value}).Info("Deleting node of provider {}", removed->provider);
+  logger_.About(log::OfNode(node->id())).Info("Deleting node of provider {}", removed->provider);
   if (removed->state != NodeState::kDeleted) {
     auto show = [&](const Failure&) { return ShowDeletion(*node, Duration(0)); };
     co_await OnFailure(DeleteMachine(*node, *provider), show);
@@ -229,7 +226,7 @@ Task<> DeletedNodeWorker::DeleteMachine(store::LockedNode& node, driver::Provide
   Node record = node.record();
   record.SetState(NodeState::kDeleting, context_.loop.Now());
   TaskGroup showing(context_.loop, logger_);
-  showing.Spawn("show the deletion", {"", "", node.id().value},
+  showing.Spawn("show the deletion", log::OfNode(node.id()),
                 ShowDeletion(node, context_.intervals.quick_delete));
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
   Task<> deletion =

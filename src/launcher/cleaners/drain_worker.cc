@@ -65,7 +65,7 @@ Task<> DrainWorker::Run() {
         NodeId id = due_.extract(due_.begin()).value();
         Outcome<> deleted = co_await Attempt(Delete(id));
         if (!deleted)
-          logger_.About({"", "", id.value})
+          logger_.About(log::OfNode(id))
               .Warning("The unused node could not be marked, trying again: {}", deleted.error().message());
       }
       co_await EndsBy(context_.loop, next_sweep, "nodes to drain", changed_.Wait());

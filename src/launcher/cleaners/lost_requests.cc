@@ -25,10 +25,7 @@ LostRequests::LostRequests(Context& context)
       resets_(
           context.loop, context.random, logger_,
           {.failure = [](const RequestId&) { return "The lost request could not be reset, trying again"; },
-           .ids_of =
-               [](const RequestId& id) {
-                 return log::Ids{"", id.value, ""};
-               }},
+           .ids_of = [](const RequestId& id) { return log::OfRequest(id); }},
           [this](const RequestId& id) { return ResetIfLost(id); }),
       removal_(
           context.loop, "locks of served requests", {.settle = context.intervals.request_lock_removal},

@@ -21,7 +21,7 @@ Task<> MarkDeleting(Context& context, const ProviderManager& providers, const lo
   co_await node->Unlock();
   if (!is_marked) co_return;
   context.metrics.Add(stats::kCleaned, {kind});
-  logger.About({"", "", id.value}).Info("Node will be deleted: {}", why);
+  logger.About(log::OfNode(id)).Info("Node will be deleted: {}", why);
 }
 
 }  // namespace nodepool::launcher

@@ -25,9 +25,9 @@ JobDecision Ignored(std::string why, NodeId node = {}) { return {false, std::mov
 JobEvents::JobEvents(Context& context)
     : context_(context), logger_("nodepool.NodeUpdateListener"), tasks_(context.loop, logger_) {
   subscriptions_.push_back(context_.caches.jobs.OnRule(
-      [this](const JobId& id, const store::StoredJobRule* rule) { SetRule(id, rule); }));
+      [this](const JobId& id, const auto*, const store::StoredJobRule* rule) { SetRule(id, rule); }));
   subscriptions_.push_back(context_.caches.jobs.OnHoldNote(
-      [this](const NodeId& id, const store::StoredHoldNote*) { CheckHoldNote(id); }));
+      [this](const NodeId& id, const auto*, const auto*) { CheckHoldNote(id); }));
   subscriptions_.push_back(context_.caches.nodes.OnChange(
       [this](const NodeId& id, const store::StoredNode*, const store::StoredNode*) { CheckHoldNote(id); }));
 }
@@ -151,7 +151,7 @@ Task<JobDecision> JobEvents::Decide(JobEvent event) {
       result = co_await context_.store.jobs.AddHoldNote(node, std::move(*plan.note), seen_version);
     if (result == NoteResult::kOutdated) continue;
     if (!node.empty()) {
-      log::Logger logger = logger_.About({"", "", node.value});
+      log::Logger logger = logger_.About(log::OfNode(node));
       logger.Info("Job {} failed: {}", Excerpt(event.job, kMaxJobName), plan.decision.why);
     }
     co_return std::move(plan.decision);
@@ -206,7 +206,7 @@ void JobEvents::CheckHoldNote(const NodeId& id) {
   const store::StoredNode* node = context_.caches.nodes.Find(id);
   if (node != nullptr && node->record.state != NodeState::kHold) return;
   if (!removing_.insert(id).second) return;
-  tasks_.Spawn("remove a hold note", {"", "", id.value}, RemoveHoldNote(id));
+  tasks_.Spawn("remove a hold note", log::OfNode(id), RemoveHoldNote(id));
 }
 
 // Reads the record itself: the cache may lag, and has no malformed records.
@@ -215,7 +215,7 @@ Task<> JobEvents::RemoveHoldNote(NodeId id) {
   std::optional<store::StoredNode> node = co_await context_.store.nodes.Read(id);
   if (node && node->record.state != NodeState::kHold) co_return;
   co_await context_.store.jobs.RemoveHoldNote(id);
-  if (!node) logger_.About({"", "", id.value}).Info("The node is gone and cannot be held");
+  if (!node) logger_.About(log::OfNode(id)).Info("The node is gone and cannot be held");
 }
 
 }  // namespace nodepool::launcher

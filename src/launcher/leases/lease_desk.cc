@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "base/find_or_empty.h"
 #include "base/scope_exit.h"
+#include "model/validation.h"
 #include "sched/requests/offered_labels.h"
 
 namespace nodepool::launcher {
@@ -82,13 +83,15 @@ Result LeaseDesk::Check(const LeaseOrder& order) const {
 // What this launcher has configured comes, also while a provider of it cannot be used.
 std::string LeaseDesk::FaultOf(const std::vector<LabelName>& labels) const {
   std::vector<const Component*> components;
-  for (const auto& [path, component] : context_.caches.registry.all()) components.push_back(&component);
+  for (const auto& [path, component] : context_.caches.components.all()) components.push_back(&component);
   std::set<LabelName> configured;
   std::set<ProviderName> known;
   for (const auto& [name, provider] : context_.config->providers) {
     known.insert(name);
     for (const auto& [pool_name, pool] : provider->pools) {
-      for (const auto& [label, settings] : pool->labels) configured.insert(label);
+      for (const auto& [label, settings] : pool->labels) {
+        if (!IsValidationLabel(label)) configured.insert(label);
+      }
     }
   }
   return sched::FaultOfLabels(labels, components, configured, known);

@@ -58,7 +58,7 @@ Task<> Pass(Context& context, const log::Logger& logger, const std::function<voi
   Findings findings = Find(context);
   for (const auto& [id, lease] : findings.orphans) {
     bool is_freed = co_await context.store.leases.FreeOrphan(id, lease);
-    if (is_freed) logger.About({"", "", id.value}).Warning("Lease {} is gone; its node is given back", lease);
+    if (is_freed) logger.About(log::OfNode(id)).Warning("Lease {} is gone; its node is given back", lease);
   }
   for (const auto& [id, lease] : findings.requests) {
     bool is_deleted = co_await context.store.leases.DeleteOrphan(id, lease);

@@ -168,8 +168,7 @@ Task<> LeaseTerm::Fail(LeaseId id) {
 Task<> LeaseTerm::DropNodes(LeaseId id) {
   std::vector<NodeId> lost = co_await context_.store.leases.DropLostNodes(id);
   for (const NodeId& node : lost) {
-    logger_.About({"", "", node.value})
-        .Warning("Lease {} drops the node: it is not in use for it any more", id);
+    logger_.About(log::OfNode(node)).Warning("Lease {} drops the node: it is not in use for it any more", id);
   }
 }
 

@@ -51,7 +51,7 @@ Task<> PeerReasons::AskWhileWanted() {
 
 // Launchers of the Python implementation have nothing to say; they lock no slots.
 void PeerReasons::AskAll() {
-  const std::map<std::string, Component>& components = context_.caches.registry.all();
+  const std::map<std::string, Component>& components = context_.caches.components.all();
   std::erase_if(peers_, [&](const auto& peer) { return !components.contains(peer.first); });
   const std::string own = own_path_();
   for (const auto& [path, component] : components) {
@@ -78,7 +78,7 @@ Task<> PeerReasons::Ask(std::string path, std::string hostname, std::optional<We
 
 bool PeerReasons::CouldServe(const Peer& peer, const NodeRequest& request) const {
   if (request.state == RequestState::kPending) return true;
-  return std::ranges::any_of(context_.caches.registry.Pools(), [&](const Component* pool) {
+  return std::ranges::any_of(context_.caches.components.Pools(), [&](const Component* pool) {
     if (pool->hostname != peer.hostname || request.WasDeclinedBy(pool->id)) return false;
     return std::ranges::all_of(request.node_types, [&](const LabelName& label) {
       return std::ranges::find(pool->supported_labels, label) != pool->supported_labels.end();

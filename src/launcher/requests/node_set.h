@@ -38,6 +38,8 @@ class NodeSet {
   std::string LastFault() const;
   std::ptrdiff_t ready_count() const;
   bool is_launching() const { return launches_.size() > 0; }
+  // Whether there is no node, not even one on its way.
+  bool empty() const { return slots_.empty() && !is_launching(); }
   // The nodes in the order of `labels`; every label must have one.
   std::vector<NodeId> InOrder(const std::vector<LabelName>& labels) const;
   std::vector<store::LockedNode*> Locked();

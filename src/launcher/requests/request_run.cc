@@ -10,7 +10,7 @@ namespace nodepool::launcher {
 using store::Change;
 
 RequestRun::RequestRun(Context& context, Pool& pool, UnusedNodes& unused_nodes, store::StoredRequest seen,
-                       sched::ServiceOrder order)
+                       sched::ServiceOrder order, bool is_probe)
     : context_(context),
       pool_(pool),
       unused_nodes_(unused_nodes),
@@ -20,7 +20,8 @@ RequestRun::RequestRun(Context& context, Pool& pool, UnusedNodes& unused_nodes, 
                                       pool.key().pool))
                   .About({seen_.record.event_id.value_or(""), seen_.id.value, ""})),
       nodes_(context, pool, changed_, logger_),
-      refusals_(context.random) {}
+      refusals_(context.random),
+      is_probe_(is_probe) {}
 
 void RequestRun::RequestGone() {
   is_gone_ = true;
@@ -122,6 +123,11 @@ Task<bool> RequestRun::Step() {
     co_return false;
   }
   if (decision.kind != sched::Decision::Kind::kAccept || !FollowProvider()) co_return false;
+  if (IsLeftByBreaker()) {
+    logger_.Info("Launches fail in this pool, and another one can take the request");
+    co_await GiveBack();
+    co_return true;
+  }
   Plan();
   if (IsHopelessMinReady()) {
     co_await Decline(ReasonOf(pool_.ViewFor(order_), plan_).text);
@@ -143,6 +149,9 @@ Task<bool> RequestRun::Step() {
 Task<bool> RequestRun::GiveUpIfPointless(sched::Decision decision) {
   if (is_gone_) {
     co_await RequestIsGone();
+  } else if (nodes_.AnyFailed() && !is_probe_ && pool_.IsLeftByBreaker(request_->record())) {
+    logger_.Info("Launches fail in this pool, and another one can take the request: {}", nodes_.LastFault());
+    co_await GiveBack();
   } else if (nodes_.AnyFailed()) {
     co_await Decline(nodes_.LastFault());
   } else if (given_up_) {
@@ -168,6 +177,11 @@ bool RequestRun::FollowProvider() {
   driver_->handler = provider->RequestHandler(pool_.config(), seen_);
   nodes_.Announce(*driver_);
   return true;
+}
+
+// What has begun is finished, whatever the breaker says.
+bool RequestRun::IsLeftByBreaker() const {
+  return !is_probe_ && nodes_.empty() && pool_.IsLeftByBreaker(request_->record());
 }
 
 // An earlier request, perhaps of another launcher, may wait for capacity that the nodes of this one use. The

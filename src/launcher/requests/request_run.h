@@ -16,9 +16,9 @@ namespace nodepool::launcher {
 // A request that a crash leaves unlocked is found by LostRequests.
 class RequestRun {
  public:
-  // `pool` and `unused_nodes` outlive it.
+  // `pool` and `unused_nodes` outlive it. The probe of a breaker is not left to other pools.
   RequestRun(Context& context, Pool& pool, UnusedNodes& unused_nodes, store::StoredRequest seen,
-             sched::ServiceOrder order);
+             sched::ServiceOrder order, bool is_probe);
 
   // Ends when this pool is done with the request. When cancelled, it gives the request back as `requested`,
   // unless the session is gone (D-24). Throws nothing but kCancelled.
@@ -46,6 +46,7 @@ class RequestRun {
   Task<> Accept();
   Task<bool> GiveUpIfPointless(sched::Decision decision);
   bool FollowProvider();
+  bool IsLeftByBreaker() const;
   bool IsDeadlocked();
   bool EarlierRequestIsHeldUp() const;
   void Plan();
@@ -98,6 +99,7 @@ class RequestRun {
   SteadyTime ask_at_ = SteadyTime::max();  // again for what others use
   SteadyTime due_ = SteadyTime::max();     // when the next step is due, even if nothing changes
   std::optional<std::string> given_up_;    // for lack of capacity: the reason of the decline
+  const bool is_probe_;
   bool is_gone_ = false;
   bool is_draining_ = false;
 };

@@ -18,7 +18,7 @@ UnusedNodes::Deletion UnusedNodes::DeleteFor(const sched::FillPlan& plan, std::s
   std::vector<NodeId> chosen = Choose(plan, after_refusal);
   if (!chosen.empty()) next_deletion_ = now + context_.intervals.make_room_holdoff;
   for (const NodeId& id : chosen) {
-    tasks_.Spawn("delete an unused node", {"", "", id.value}, Delete(id, NodeClaim(context_.ledger, id)));
+    tasks_.Spawn("delete an unused node", log::OfNode(id), Delete(id, NodeClaim(context_.ledger, id)));
   }
   bool are_all = plan.is_refused && chosen.size() < after_refusal;
   return {.nodes = std::move(chosen), .are_all = are_all};
@@ -34,9 +34,9 @@ std::vector<NodeId> UnusedNodes::Choose(const sched::FillPlan& plan, std::size_t
   for (const auto& [resource, amount] : plan.may_be_short) shortage[resource] = amount;
   std::vector<sched::UnusedNode> unused = UnusedIn(pool_.key());
   if (plan.pool_shortage.empty() || plan.is_refused) {
-    for (const PoolKey& pool : context_.caches.nodes.PoolsWithNodes(pool_.key().provider)) {
-      if (pool == pool_.key()) continue;
-      std::vector<sched::UnusedNode> others = UnusedIn(pool);
+    for (const auto& [pool, use] : context_.caches.nodes.PoolsWithNodes(pool_.key().provider)) {
+      if (pool == pool_.key().pool) continue;
+      std::vector<sched::UnusedNode> others = UnusedIn({pool_.key().provider, pool});
       unused.insert(unused.end(), others.begin(), others.end());
     }
   }
@@ -85,7 +85,7 @@ Task<> UnusedNodes::Delete(NodeId id, NodeClaim /*claim*/) {
   bool is_marked = co_await node->Update(mark);
   co_await node->Unlock();
   if (is_marked)
-    logger_.About({"", "", id.value}).Info("Deleting unused node to free capacity for a waiting request");
+    logger_.About(log::OfNode(id)).Info("Deleting unused node to free capacity for a waiting request");
 }
 
 }  // namespace nodepool::launcher

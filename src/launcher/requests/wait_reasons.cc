@@ -66,6 +66,9 @@ std::string TextOfDecision(const PoolKey& pool, const sched::Decision& decision)
       return fmt::format("left to {}, which has a smaller priority number", detail);
     case Reason::kOthersCanServe:
       return fmt::format("left to {}, which has its labels", detail);
+    case Reason::kBreakerOpen:
+      if (detail.empty()) return "tries no launch now, though its launches fail";
+      return fmt::format("leaves it to {}, since its launches fail; `nodepool status` says why", detail);
     case Reason::kNoFreeNode:
       return fmt::format("has no free node of label {}", detail);
     case Reason::kTenantLimit:

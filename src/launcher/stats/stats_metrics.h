@@ -44,6 +44,11 @@ inline constexpr Metric kTaken{
     Kind::kCounter, "nodepool.provider.{provider}.taken.{state}", "nodepool_machines_taken_total",
     "Nodes whose machine the cloud took away, such as interrupted spot instances: ready or "
     "in-use."};
+inline constexpr Metric kReadyFailed{
+    Kind::kCounter, "nodepool.provider.{provider}.recheck.failed.{reason}",
+    "nodepool_ready_nodes_failed_total",
+    "Ready nodes that failed when they were checked again (recheck-interval), and were deleted: silent, "
+    "host-keys (they showed others) or command (recheck)."};
 
 // --- Calls of clouds' APIs --------------------------------------------------------
 inline constexpr Metric kApiCall{Kind::kCounter, "{driver}.api.{service~}.{method}.{name}.{result}",
@@ -57,7 +62,10 @@ inline constexpr Metric kApiCallTime{Kind::kTiming, "{driver}.api.{service~}.{me
 inline constexpr Metric kApiRate{
     Kind::kGauge, "nodepool.provider.{provider}.api_rate.{budget~}", "nodepool_api_rate_share",
     "Part of the usual rate at which a service is called: 1, or less after it refused "
-    "calls because there were too many."};
+    "calls because there were too many, answered slowly or not at all."};
+inline constexpr Metric kApiWaiting{
+    Kind::kGauge, "nodepool.provider.{provider}.api_waiting.{budget~}", "nodepool_api_calls_waiting",
+    "Calls of a service that wait for their turn, because of the configured rate or a lower one."};
 
 // --- The whole cluster; to statsd by the elected launcher only ----------------
 inline constexpr Metric kNodes{Kind::kGauge, "nodepool.nodes.{state}", "nodepool_nodes",
@@ -112,6 +120,9 @@ inline constexpr Metric kProviderUp{Kind::kGauge, "nodepool.provider.{provider}.
 inline constexpr Metric kProviderPaused{Kind::kGauge, "nodepool.provider.{provider}.paused",
                                         "nodepool_provider_paused",
                                         "1 while an operator has paused the provider, otherwise 0."};
+inline constexpr Metric kBreakersOpen{Kind::kGauge, "nodepool.provider.{provider}.breakers_open",
+                                      "nodepool_provider_breakers_open",
+                                      "Open breakers of the provider, its pools and labels."};
 inline constexpr Metric kProviderStartFailures{Kind::kCounter, "nodepool.provider.{provider}.start_failures",
                                                "nodepool_provider_start_failures_total",
                                                "Attempts to start the provider that failed."};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/find_or_empty.h"
 #include "base/text.h"
 #include "launcher/stats/stats_metrics.h"
 
@@ -31,6 +32,11 @@ void StatsObserver::LaunchAttemptEnded(const driver::LaunchOutcome& outcome) {
     metrics_.Add(stats::kMachineType, {provider, OneWord(outcome.machine_type)});
   if (outcome.requestor)
     report(stats::kRequestorLaunchTime, stats::kRequestorLaunch, {*outcome.requestor, outcome.result});
+  if (breakers_ != nullptr) breakers_->AttemptEnded(outcome);
+}
+
+bool StatsObserver::IsWorthAnotherAttempt(const driver::LaunchOutcome& failed) {
+  return breakers_ == nullptr || breakers_->IsWorthAnotherAttempt(failed);
 }
 
 void StatsObserver::LeakedResourcesDeleted(const ProviderName& provider, const std::string& kind, int count) {
@@ -54,7 +60,16 @@ void StatsObserver::ApiCallEnded(const driver::ApiCall& call) {
 }
 
 void StatsObserver::ApiRateChanged(const driver::ApiRate& rate) {
-  metrics_.Set(stats::kApiRate, {rate.provider.value, OneWord(rate.budget)}, rate.share);
+  const metrics::LabelValues labels = {rate.provider.value, OneWord(rate.budget)};
+  driver::ApiRate& known = api_rates_[rate.provider][rate.budget];
+  if (known.share != rate.share) metrics_.Set(stats::kApiRate, labels, rate.share);
+  if (known.waiting != rate.waiting)
+    metrics_.Set(stats::kApiWaiting, labels, static_cast<double>(rate.waiting));
+  known = rate;
+}
+
+const StatsObserver::ApiRates& StatsObserver::ApiRatesOf(const ProviderName& provider) const {
+  return FindOrEmpty(api_rates_, provider);
 }
 
 void StatsObserver::CandidateTried(const driver::CandidateOutcome& outcome) {
@@ -64,6 +79,10 @@ void StatsObserver::CandidateTried(const driver::CandidateOutcome& outcome) {
 
 void StatsObserver::MachineTaken(const ProviderName& provider, bool is_in_use) {
   metrics_.Add(stats::kTaken, {provider.value, is_in_use ? "in-use" : "ready"});
+}
+
+void StatsObserver::ReadyNodeFailed(const ProviderName& provider, std::string_view reason) {
+  metrics_.Add(stats::kReadyFailed, {provider.value, std::string(reason)});
 }
 
 void StatsObserver::HostAdded(const ProviderName& provider, const std::string& host) {

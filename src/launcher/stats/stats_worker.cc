@@ -1,6 +1,7 @@
 #include "launcher/stats/stats_worker.h"
 
 #include "driver/loading/configured.h"
+#include "launcher/announced_providers.h"
 #include "launcher/elected.h"
 #include "launcher/stats/stats_config.h"
 #include "launcher/stats/stats_health.h"
@@ -37,7 +38,7 @@ void StatsWorker::Start() {
       [this](const RequestId&, const store::StoredRequest* before, const store::StoredRequest* after) {
         counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
       }));
-  subscriptions_.push_back(context_.caches.registry.OnChange(
+  subscriptions_.push_back(context_.caches.components.OnChange(
       [this](const std::string&, const Component*, const Component*) { cluster_report_.Wake(); }));
   tasks_.Spawn("local statistics", local_report_.Run());
   if (context_.metrics.pushed() != nullptr) {
@@ -98,31 +99,27 @@ SteadyTime StatsWorker::ReportLocalGauges() {
 }
 
 void StatsWorker::CountMalformed() {
-  std::map<std::string, std::uint64_t> now = {{"node", context_.caches.nodes.malformed_count()},
-                                              {"request", context_.caches.requests.malformed_count()},
-                                              {"image", context_.caches.images.malformed_count()},
-                                              {"job", context_.caches.jobs.malformed_count()},
-                                              {"lease", context_.caches.leases.malformed_count()},
-                                              {"component", context_.caches.registry.malformed_count()},
-                                              {"pause", context_.caches.pauses.malformed_count()}};
-  for (const auto& [kind, count] : now) {
-    std::uint64_t more = count - malformed_[kind];
-    if (more > 0) context_.metrics.Add(stats::kMalformed, {kind}, static_cast<std::int64_t>(more));
+  for (const store::Cache* cache : context_.caches.all()) {
+    std::string kind(cache->kind());
+    std::uint64_t known = std::exchange(malformed_[kind], cache->malformed_count());
+    auto more = static_cast<std::int64_t>(cache->malformed_count() - known);
+    if (more > 0) context_.metrics.Add(stats::kMalformed, {kind}, more);
   }
-  malformed_ = std::move(now);
 }
 
 void StatsWorker::ReportCluster(metrics::Sink& to) const {
-  counts_.Report(to, context_.caches.registry.Pools());
+  counts_.Report(to, context_.caches.components.Pools());
 }
 
 void StatsWorker::ReportLocal(metrics::Sink& to) const {
   ReportConfig(*context_.config, to);
-  ReportHealth(driver::ConfiguredBy(*context_.config), context_.caches.registry.all(), context_.caches.nodes,
-               context_.caches.images, context_.loop.Now(), to);
+  ReportHealth(driver::ConfiguredBy(*context_.config), context_.caches.components.all(),
+               context_.caches.nodes, context_.caches.images, context_.loop.Now(), to);
   for (const ProviderName& name : providers_.Managed()) {
     to.Set(stats::kProviderUp, {name.value}, providers_.HealthOf(name).is_up ? 1 : 0);
     to.Set(stats::kProviderPaused, {name.value}, context_.caches.pauses.Find(name) != nullptr ? 1 : 0);
+    to.Set(stats::kBreakersOpen, {name.value},
+           static_cast<double>(OpenBreakersOf(context_.caches.breakers, name).size()));
   }
   for (const char* queue : {"client.connection_queue", "node_cache.event_queue", "node_cache.playback_queue",
                             "request_cache.event_queue", "request_cache.playback_queue",

@@ -4,8 +4,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 
-#include "net/http/hang_up.h"
-
 namespace nodepool::net {
 
 namespace asio = boost::asio;

@@ -11,7 +11,7 @@
 #include "async/system_clock.h"
 #include "base/testing/free_port.h"
 #include "net/http/curl_fixture_for_test.h"
-#include "net/http/untrusted_server.h"
+#include "net/http/http_client.h"
 #include "net/ssh/ssh_server_for_test.h"
 #include "net/tls_for_test.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "net/http/untrusted_server.h"
+#include "net/http/http_client.h"
 #include "net/http/url.h"
 
 namespace nodepool::net {

@@ -46,6 +46,7 @@ struct HttpUpload {
   std::function<void(std::uint64_t sent, std::uint64_t size)> progress;
 };
 
+// Names and values, in the order in which they are sent.
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 // Takes a piece of an answer's body as it arrives; called on the loop. False: no more is wanted, and the
@@ -115,5 +116,11 @@ class HttpClient {
 
 // A URL as logs show it: without user, password, query and fragment.
 std::string UrlForLog(const std::string& url);
+
+// No authority that the client trusts has signed the server's certificate.
+class UntrustedServer : public HttpError {
+ public:
+  explicit UntrustedServer(std::string message) : HttpError(Verdict::kInvalid, std::move(message), false) {}
+};
 
 }  // namespace nodepool::net

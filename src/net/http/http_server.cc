@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
-#include "net/http/hang_up.h"
-#include "net/http/peer_network.h"
+#include "net/http/connection.h"
 #include "net/http/request_reader.h"
 #include "net/http/response_writer.h"
+#include "net/http/seats.h"
 
 namespace nodepool::net {
 namespace {

@@ -10,8 +10,8 @@
 #include "async/task_group.h"
 #include "net/http/connection.h"
 #include "net/http/http.h"
-#include "net/http/http_limits.h"
-#include "net/http/open_stream.h"
+#include "net/http/request_reader.h"
+#include "net/http/response_writer.h"
 #include "net/http/seats.h"
 #include "net/http/tls_acceptor.h"
 

@@ -11,7 +11,7 @@
 
 #include "async/run_to_end.h"
 #include "base/error.h"
-#include "net/http/hang_up.h"
+#include "net/http/connection.h"
 #include "net/http/http_server.h"
 
 namespace nodepool::net {

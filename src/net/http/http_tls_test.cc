@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "async/event.h"
-#include "net/http/hang_up.h"
+#include "net/http/connection.h"
 #include "net/http/http_server.h"
 #include "net/tls_for_test.h"
 

@@ -6,19 +6,42 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/fields.hpp>
+#include <boost/beast/http/message.hpp>
 #include <boost/beast/http/read.hpp>
+#include <optional>
 #include <string_view>
 
 #include "base/text.h"
-#include "net/http/framing.h"
-#include "net/http/hang_up.h"
+#include "net/http/connection.h"
 #include "net/http/tls_acceptor.h"
 
 namespace nodepool::net {
+
 namespace {
 
-namespace asio = boost::asio;
 namespace http = boost::beast::http;
+
+// Why it is unsure where the request ends or for which host it is, so that a proxy in front of the server may
+// have understood it differently (RFC 9112, 3.2 and 6.3); nullopt where both are clear.
+std::optional<std::string_view> FramingFault(const http::header<true, http::fields>& request) {
+  constexpr unsigned kHttp11 = 11;
+  std::size_t hosts = request.count(http::field::host);
+  if (hosts > 1) return "it has several Host headers";
+  if (hosts == 0 && request.version() >= kHttp11) return "it has no Host header";
+  std::size_t codings = request.count(http::field::transfer_encoding);
+  bool is_chunked = boost::beast::iequals(request[http::field::transfer_encoding], "chunked");
+  if (codings > 1 || (codings == 1 && !is_chunked)) return "its Transfer-Encoding is not chunked alone";
+  // Of several, or a list, others may take another: 010 is not 10 for all.
+  bool is_number =
+      request[http::field::content_length].find_first_not_of("0123456789") == std::string_view::npos;
+  if (request.count(http::field::content_length) > 1 || !is_number)
+    return "its Content-Length is not one number";
+  return std::nullopt;
+}
+
+namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::size_t kFirstRead = 4 * 1024;

@@ -1,11 +1,13 @@
 #include "net/http/seats.h"
 
 #include <algorithm>
+#include <boost/asio/ip/address.hpp>
 #include <chrono>
 #include <tuple>
 #include <utility>
 
 namespace nodepool::net {
+
 namespace {
 
 constexpr Duration kDeaf = std::chrono::seconds(1);
@@ -111,6 +113,16 @@ void Seats::Release(Seat& seat) { held_bytes_ -= std::exchange(seat.held_bytes, 
 
 void Seats::Clear() {
   while (!seats_.empty()) SendAway(*seats_.front());
+}
+
+std::string NetworkOf(const std::string& address) {
+  constexpr std::size_t kNetworkBytes = 8;
+  boost::system::error_code failed;
+  boost::asio::ip::address parsed = boost::asio::ip::make_address(address, failed);
+  if (failed || !parsed.is_v6()) return address;
+  auto bytes = parsed.to_v6().to_bytes();
+  std::fill(bytes.begin() + kNetworkBytes, bytes.end(), std::uint8_t{0});
+  return boost::asio::ip::address_v6(bytes).to_string() + "/64";
 }
 
 }  // namespace nodepool::net

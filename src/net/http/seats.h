@@ -17,7 +17,7 @@ struct Seat {
     std::size_t seats = 0;
   };
 
-  std::string network;                    // of the peer (peer_network.h)
+  std::string network;                    // of the peer (seats.h)
   std::string proven_as;                  // who the peer has proved to be; empty: a stranger
   SteadyTime since{};                     // when the peer last came, sent a request or took bytes
   bool awaits_peer = true;                // the next step is the peer's
@@ -85,5 +85,9 @@ class Seats {
   std::size_t strangers_ = 0;
   std::size_t held_bytes_ = 0;
 };
+
+// What a client can choose its addresses from: of an IPv6 address the first 64 bits, else all of it. Limits
+// for a client count by it.
+std::string NetworkOf(const std::string& address);
 
 }  // namespace nodepool::net

@@ -1,11 +1,13 @@
 #include "net/http/seats.h"
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <chrono>
 #include <deque>
 
 namespace nodepool::net {
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -137,5 +139,15 @@ TEST_F(SeatsTest, WhereDoingNothingIsOrdinaryOnlyTheLargestGivesWay) {
   taken_.clear();
 }
 
+// ACT-15
+TEST(PeerNetworkTest, OfIpv6TheFirstHalfCounts) {
+  EXPECT_EQ(NetworkOf("192.0.2.7"), "192.0.2.7");
+  EXPECT_EQ(NetworkOf("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
+  EXPECT_EQ(NetworkOf("2001:db8:1:2::9"), NetworkOf("2001:db8:1:2:ffff::"));
+  EXPECT_NE(NetworkOf("2001:db8:1:3::9"), NetworkOf("2001:db8:1:2::9"));
+  EXPECT_EQ(NetworkOf("what"), "what");
+}
+
 }  // namespace
+
 }  // namespace nodepool::net

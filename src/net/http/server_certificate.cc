@@ -50,7 +50,7 @@ std::unique_ptr<ssl::context> MakeContext() {
 WallTime TimeOf(const ASN1_TIME* time) {
   std::tm parts = {};
   ::ASN1_TIME_to_tm(time, &parts);
-  return WallTime(std::chrono::seconds(::timegm(&parts)));
+  return FromSeconds(static_cast<double>(::timegm(&parts)));
 }
 
 void Sign(EVP_PKEY* key) {

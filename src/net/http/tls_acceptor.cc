@@ -4,18 +4,43 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <string>
+#include <string_view>
 
 #include "base/scope_exit.h"
-#include "net/http/refusal.h"
+#include "net/http/http.h"
 
 namespace nodepool::net {
 
+namespace {
+
 namespace asio = boost::asio;
 using asio::ip::tcp;
+
+// Answers whatever the client has sent with the status and a line of text, in plain HTTP, as far as this is
+// possible without waiting, and closes the connection.
+// The bytes that the peer has sent are read first, since a close would otherwise discard the answer.
+void Refuse(tcp::socket& socket, int status, std::string_view text) {
+  std::string answer = fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}\n",
+      status, HttpReason(status), text.size() + 1, text);
+  boost::system::error_code ignored;
+  char sent[4096];
+  socket.non_blocking(true, ignored);
+  socket.read_some(asio::buffer(sent), ignored);
+  socket.write_some(asio::buffer(answer), ignored);
+  socket.shutdown(tcp::socket::shutdown_send, ignored);
+  socket.close(ignored);
+}
+
+}  // namespace
+
 using boost::system::error_code;
 
 namespace {

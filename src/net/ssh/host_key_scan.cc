@@ -8,7 +8,6 @@
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "async/task_group.h"
-#include "net/resolve.h"
 #include "net/tcp_probe.h"
 
 namespace nodepool::net {

@@ -9,7 +9,7 @@
 #include "async/gate.h"
 #include "async/loop.h"
 #include "base/log/logging.h"
-#include "net/ssh/ask_for_key.h"
+#include "net/ssh/key_exchange.h"
 
 namespace nodepool::net {
 

@@ -44,6 +44,21 @@ Resources NeedOf(const PoolView& pool, const std::vector<LabelName>& labels) {
   return need;
 }
 
+bool IsBrokenFor(const RegisteredPool& pool, const NodeRequest& request) {
+  return std::ranges::any_of(request.node_types,
+                             [&](const LabelName& label) { return pool.broken_labels.contains(label); });
+}
+
+// The worst of the labels'.
+Standing StandingFor(const PoolView& pool, const NodeRequest& request) {
+  Standing worst = Standing::kClosed;
+  for (const LabelName& label : request.node_types) {
+    auto found = pool.labels.find(label);
+    if (found != pool.labels.end()) worst = std::max(worst, found->second.standing);
+  }
+  return worst;
+}
+
 // Which registered pools can serve a request: found once, however many pools are asked about it.
 struct Offers {
   Offers(const Registry& registry, const NodeRequest& request) : candidates(registry.Candidates(request)) {
@@ -52,25 +67,45 @@ struct Offers {
                                       [&](const auto* pool) { return pool->provider == request.provider; });
     for (const RegisteredPool* pool : candidates) {
       // Pools that leave it to the requested provider are not waited for.
-      if (pool->is_paused || pool->is_failing || (is_provider_binding && pool->provider != request.provider))
-        continue;
+      if (pool->is_failing || (is_provider_binding && pool->provider != request.provider)) continue;
+      if (IsBrokenFor(*pool, request)) continue;
+      if (!pool->is_provider_paused) healthy.push_back(pool);
+      if (pool->is_paused) continue;
       if (!preferred || pool->priority < preferred->priority) preferred = pool;
     }
   }
 
+  // Another pool that can serve it and whose launches work, or null. The Python implementation's leave it to
+  // pools with a smaller number, whatever their breakers are.
+  const RegisteredPool* HealthyOther(const PoolView& pool) const {
+    auto found = std::ranges::find_if(healthy, [&](const RegisteredPool* other) {
+      return other->id != pool.launcher && (other->heeds_breakers || other->priority <= pool.priority);
+    });
+    return found == healthy.end() ? nullptr : *found;
+  }
+
   std::vector<const RegisteredPool*> candidates;
-  bool is_provider_binding = false;  // only the requested provider is to serve it
-  // The first of the least priority number among those that are neither paused nor failing.
+  std::vector<const RegisteredPool*> healthy;  // those that can be used and whose launches work
+  bool is_provider_binding = false;            // only the requested provider is to serve it
+  // The first of the least priority number among those that are neither paused nor failing, and whose
+  // launches work.
   const RegisteredPool* preferred = nullptr;
 };
+
+// Whether a breaker bars launches for the request: while it may be probed, only those that are not the probe.
+bool IsBarred(Standing standing, const NodeRequest& request) {
+  return standing == Standing::kOpen || (standing == Standing::kMayProbe && !IsProbe(request));
+}
 
 // Reasons to leave the request to other pools (launcher.md 8, c to h).
 Decision LeaveToOthers(const PoolView& pool, const Offers& offers, const NodeRequest& request) {
   if (request.state != RequestState::kRequested) return Defer(Reason::kNotRequested);
   if (request.WasDeclinedBy(pool.launcher)) return Defer(Reason::kDeclinedBefore);
-  if (offers.is_provider_binding && request.provider != pool.key.provider)
+  bool is_others_probe = IsProbe(request) && request.provider != pool.key.provider;
+  if (is_others_probe || (offers.is_provider_binding && request.provider != pool.key.provider))
     return Defer(Reason::kOtherProviderWanted, request.provider.value);
-  if (offers.preferred && offers.preferred->priority < pool.priority)
+  bool is_left_to_preferred = offers.preferred && offers.preferred->priority < pool.priority;
+  if (is_left_to_preferred && !IsProbe(request))
     return Defer(Reason::kPreferredPool, NameOf(*offers.preferred));
   bool has_all = std::all_of(request.node_types.begin(), request.node_types.end(),
                              [&](const LabelName& label) { return pool.labels.contains(label); });
@@ -105,8 +140,9 @@ std::optional<Shortfall> TenantShortfall(const TenantView& tenant, const Resourc
 }
 
 // Reasons to wait although the pool could serve the request in principle.
-Decision WaitReason(const PoolView& pool, const Registry& registry, const TenantView* tenant,
-                    const NodeRequest& request, const std::set<NodeId>& taken_nodes) {
+Decision WaitReason(const PoolView& pool, const Registry& registry, const Offers& offers,
+                    const TenantView* tenant, const NodeRequest& request,
+                    const std::set<NodeId>& taken_nodes) {
   if (tenant != nullptr) {
     if (std::optional<Shortfall> shortfall = TenantShortfall(*tenant, NeedOf(pool, request.node_types)))
       return Defer(Reason::kTenantLimit, request.tenant_name.value_or(""), std::move(shortfall));
@@ -118,6 +154,10 @@ Decision WaitReason(const PoolView& pool, const Registry& registry, const Tenant
   }
   bool lacks_nodes = !plan.launch.empty() || !plan.wait.empty();
   if (pool.is_provider_away && lacks_nodes) return Defer(Reason::kProviderUnusable, pool.provider_fault);
+  Standing standing = lacks_nodes ? StandingFor(pool, request) : Standing::kClosed;
+  if (IsProbe(request) && standing != Standing::kMayProbe) return Defer(Reason::kBreakerOpen);
+  const RegisteredPool* other = IsBarred(standing, request) ? offers.HealthyOther(pool) : nullptr;
+  if (other != nullptr) return Defer(Reason::kBreakerOpen, NameOf(*other));
   int launches = static_cast<int>(plan.launch.size() + plan.wait.size());
   bool is_idle = pool.launches_in_progress == 0;
   if (pool.max_concurrency > 0 && launches > 0 && !is_idle &&
@@ -129,7 +169,7 @@ Decision WaitReason(const PoolView& pool, const Registry& registry, const Tenant
   if (!plan.refused.empty() || IsAwaitedAlready(pool, registry, plan, is_min_ready)) {
     return Defer(Reason::kCapacityReserved, plan.Missing(), ShortfallOf(pool, plan));
   }
-  return {Decision::Kind::kAccept, Reason::kNone, "", !plan.wait.empty()};
+  return {Decision::Kind::kAccept, Reason::kNone, "", !plan.wait.empty(), {}, standing};
 }
 
 // The running state of Assign: what accepted requests take from later ones.
@@ -144,7 +184,7 @@ class Accounts {
     Decision decision = LeaveToOthers(pool, offers, request);
     if (decision.kind == Decision::Kind::kAccept) decision = DeclineReason(pool, request);
     if (decision.kind == Decision::Kind::kAccept)
-      decision = WaitReason(pool, *snapshot_.registry, TenantOf(request), request, taken_);
+      decision = WaitReason(pool, *snapshot_.registry, offers, TenantOf(request), request, taken_);
     return decision;
   }
 
@@ -171,12 +211,24 @@ class Accounts {
       for (const auto& [resource, amount] : plan.provider_shortage)
         sibling.provider.reserved.insert(resource);
     }
+    BookProbe(taker, StandingFor(pool, request));
     if (!request.tenant_name) return;
     auto tenant = snapshot_.tenants.find(*request.tenant_name);
     if (tenant != snapshot_.tenants.end()) Add(tenant->second.used, NeedOf(pool, request.node_types));
   }
 
  private:
+  // One launch is the probe; which breakers it concerns is known after the decision.
+  void BookProbe(const PoolKey& taker, Standing standing) {
+    if (standing != Standing::kMayProbe) return;
+    for (PoolView& pool : snapshot_.pools) {
+      if (pool.key.provider != taker.provider) continue;
+      for (auto& [name, label] : pool.labels) {
+        if (label.standing == Standing::kMayProbe) label.standing = Standing::kOpen;
+      }
+    }
+  }
+
   const TenantView* TenantOf(const NodeRequest& request) const {
     if (!request.tenant_name) return nullptr;
     auto it = snapshot_.tenants.find(*request.tenant_name);
@@ -189,6 +241,7 @@ class Accounts {
 
 struct Outcome {
   const PoolView* taker = nullptr;
+  Standing standing = Standing::kClosed;  // of the taker
   Answers declines;
   Answers deferrals;
 };
@@ -201,7 +254,10 @@ Outcome AskPools(const Accounts& accounts, const NodeRequest& request) {
   for (const PoolView& pool : accounts.pools()) {
     Decision decision = accounts.Ask(pool, offers, request);
     if (decision.kind == Decision::Kind::kAccept) {
-      if (outcome.taker == nullptr || !decision.must_wait) outcome.taker = &pool;
+      if (outcome.taker == nullptr || !decision.must_wait) {
+        outcome.taker = &pool;
+        outcome.standing = decision.standing;
+      }
       if (!decision.must_wait) return outcome;
       continue;
     }
@@ -241,6 +297,8 @@ std::string_view ToString(Reason reason) {
       return "a pool with a smaller priority number can take it";
     case Reason::kOthersCanServe:
       return "this pool lacks a label, another pool has it";
+    case Reason::kBreakerOpen:
+      return "launches fail in this pool, another pool can take it";
     case Reason::kNoFreeNode:
       return "no node of the label is free";
     case Reason::kTenantLimit:
@@ -317,6 +375,16 @@ Decision DeclineReason(const PoolView& pool, const NodeRequest& request) {
   return {Decision::Kind::kAccept};
 }
 
+bool IsProbeWanted(const PoolView& pool, const Registry& registry, const NodeRequest& request) {
+  return StandingFor(pool, request) == Standing::kMayProbe && IsLeftByBreaker(pool, registry, request) &&
+         DeclineReason(pool, request).kind == Decision::Kind::kAccept;
+}
+
+bool IsLeftByBreaker(const PoolView& pool, const Registry& registry, const NodeRequest& request) {
+  return pool.launches_nodes && IsBarred(StandingFor(pool, request), request) &&
+         Offers(registry, request).HealthyOther(pool) != nullptr;
+}
+
 Decision Consider(const PoolView& pool, const Registry& registry, const TenantView* tenant,
                   const NodeRequest& request) {
   Snapshot snapshot{.registry = &registry};
@@ -355,7 +423,7 @@ Plan Assign(Snapshot snapshot, const Portion& portion) {
     } else {
       Outcome outcome = AskPools(accounts, *waiting.request);
       if (outcome.taker != nullptr) {
-        plan.accept.push_back({waiting.id, outcome.taker->key});
+        plan.accept.push_back({waiting.id, outcome.taker->key, outcome.standing});
         accounts.Book(outcome.taker->key, *waiting.request);
       } else if (!outcome.declines.empty()) {
         plan.decline.push_back({waiting.id, std::move(outcome.declines)});

@@ -28,8 +28,11 @@ struct RegisteredPool {
   std::int64_t priority = 100;
   bool is_paused = false;
   std::set<LabelName> labels;
-  PoolName name = {};       // empty in announcements of old versions
-  bool is_failing = false;  // its launcher announces that it cannot use the provider
+  PoolName name = {};                      // empty in announcements of old versions
+  bool is_failing = false;                 // its launcher announces that it cannot use the provider
+  bool is_provider_paused = false;         // by an operator
+  bool heeds_breakers = true;              // not those of the Python implementation
+  std::set<LabelName> broken_labels = {};  // those of `labels` whose breaker is open (breaker.md 3)
 };
 
 // All registered pools; a query needs no scan per request.
@@ -65,6 +68,9 @@ struct Decision {
   std::string detail;                       // the label, pool, tenant or resource concerned; may be empty
   bool must_wait = false;                   // accepted, but a part of it has to wait for capacity
   std::optional<Shortfall> shortfall = {};  // the limit concerned
+  // Of an accepted request for which nodes are launched: not closed, it is the probe of a breaker, or is
+  // tried although one is open, since no other pool can serve it.
+  Standing standing = Standing::kClosed;
 };
 
 // One pool's decision about one request (launcher.md 8, 9.2; D-33). `tenant` is null when the
@@ -76,6 +82,14 @@ Decision Consider(const PoolView& pool, const Registry& registry, const TenantVi
 // driver cannot say, or kAccept. Evaluated again while a request waits, since limits may have
 // changed.
 Decision DeclineReason(const PoolView& pool, const NodeRequest& request);
+
+// Whether a breaker bars the request's launches in the pool, and another pool can serve it (breaker.md 3):
+// one that offers its labels, has not declined it, can be used and has no open breaker for them.
+bool IsLeftByBreaker(const PoolView& pool, const Registry& registry, const NodeRequest& request);
+
+// Whether it is left to another pool although the breaker may be probed: then a launch is tried that no
+// request waits for.
+bool IsProbeWanted(const PoolView& pool, const Registry& registry, const NodeRequest& request);
 
 struct Snapshot {
   std::vector<PoolView> pools;  // of this launcher
@@ -90,6 +104,7 @@ struct Plan {
   struct Acceptance {
     RequestId request;
     PoolKey pool;
+    Standing standing = Standing::kClosed;  // as of Decision
   };
   struct Declination {
     RequestId request;

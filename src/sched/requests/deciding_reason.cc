@@ -27,8 +27,8 @@ constexpr Code kCodes[] = {
     {"exceeds-quota", Subject::kPool},        {"pool-disabled", Subject::kPool},
     {kSilentLauncherCode, Subject::kRequest}, {kNoLauncherCode, Subject::kRequest},
     {"preferred-pool", Subject::kRequest},    {"other-provider-wanted", Subject::kRequest},
-    {"others-can-serve", Subject::kRequest},  {"declined-before", Subject::kPool},
-    {"not-requested", Subject::kPool},
+    {"others-can-serve", Subject::kRequest},  {"breaker-open", Subject::kPool},
+    {"declined-before", Subject::kPool},      {"not-requested", Subject::kPool},
 };
 
 constexpr std::size_t IndexOf(std::string_view word) {
@@ -72,6 +72,8 @@ std::string_view CodeOf(Reason reason) {
       return "preferred-pool";
     case Reason::kOthersCanServe:
       return "others-can-serve";
+    case Reason::kBreakerOpen:
+      return "breaker-open";
     case Reason::kNoFreeNode:
       return "no-free-node";
     case Reason::kTenantLimit:

@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "model/node_request.h"
 #include "model/resources.h"
+#include "sched/breakers/breaker.h"
 
 namespace nodepool::sched {
 
@@ -19,6 +20,7 @@ struct LabelView {
   bool is_unknown = false;                       // the driver could not say whether it works (D-26)
   const std::set<NodeId>* free_nodes = nullptr;  // ready, unallocated, not claimed; null: none
   NodeId taken_up_to;                            // none of `free_nodes` up to this one is left
+  Standing standing = Standing::kClosed;         // of its breaker in this pool
 };
 
 // A limited amount of resources and the part in use, counting launches that have been decided but

@@ -21,6 +21,7 @@ enum class Reason {
   kOtherProviderWanted,  // the request names a provider that can still serve it
   kPreferredPool,        // a pool with a smaller priority number can take it
   kOthersCanServe,       // this pool lacks a label that another pool offers
+  kBreakerOpen,          // launches fail in this pool, and another one can take it (breaker.md 3)
   kNoFreeNode,           // a pool that launches nothing has no free node
   kTenantLimit,          // the tenant has used up its share
   kCapacityReserved,     // an earlier request waits for capacity that this one would use
@@ -32,12 +33,6 @@ enum class Reason {
 // A sentence for operators, without the names involved; the declines have the wording of the Python
 // implementation (launcher.md 9.2), but for kProviderPaused, which it does not know.
 std::string_view ToString(Reason reason);
-
-inline bool IsDecline(Reason reason) {
-  return reason == Reason::kPoolDisabled || reason == Reason::kProviderPaused ||
-         reason == Reason::kLabelNotAvailable || reason == Reason::kImageNotAvailable ||
-         reason == Reason::kExceedsQuota;
-}
 
 // What no event ends: the driver has to be asked again.
 inline bool IsProviderFault(Reason reason) {

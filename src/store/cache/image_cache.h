@@ -1,44 +1,32 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
-#include "base/listeners.h"
-#include "base/subscription.h"
-#include "store/malformed.h"
-#include "store/records.h"
-#include "zk/recipes/tree_cache.h"
+#include "store/cache/record_cache.h"
 
 namespace nodepool::store {
 
 // Builds and uploads of all images, in memory, sorted by key.
-class ImageCache : private zk::TreeCache::Listener {
+class ImageCache : public Cache {
  public:
   using Listener = std::function<void(const ImageName&)>;  // something about this image changed
-  // `before` or `after` is null for a record that appeared or vanished. The pointers are valid during the
-  // call.
-  using BuildListener = std::function<void(const StoredBuild* before, const StoredBuild* after)>;
-  using UploadListener = std::function<void(const StoredUpload* before, const StoredUpload* after)>;
+  using BuildListener = RecordMap<StoredBuild>::Listener;
+  using UploadListener = RecordMap<StoredUpload>::Listener;
 
-  ImageCache(Loop& loop, zk::Client& client);
-  ~ImageCache() override;
+  ImageCache(Loop& loop, zk::Client& client) : Cache(loop, client, kSettings) {}
+  explicit ImageCache(CacheGroup& group) : Cache(group, kSettings) {}
 
-  void Start() { tree_.Start(); }
-  Task<> Stop() { return tree_.Stop(); }
-  Task<> WaitSynced() { return tree_.WaitSynced(); }
-  bool synced() const { return tree_.synced(); }
-  // Ends when the cache shows everything that any client wrote before this was called.
-  Task<> CatchUp() { return tree_.CatchUp(); }
+  Subscription OnChange(Listener listener) const { return listeners_.Add(std::move(listener)); }
+  Subscription OnBuild(BuildListener listener) const { return builds_.OnChange(std::move(listener)); }
+  Subscription OnUpload(UploadListener listener) const { return uploads_.OnChange(std::move(listener)); }
 
-  Subscription OnChange(Listener listener) const;
-  Subscription OnBuild(BuildListener listener) const;
-  Subscription OnUpload(UploadListener listener) const;
-
-  const std::map<BuildKey, StoredBuild>& builds() const { return builds_; }
-  const std::map<UploadKey, StoredUpload>& uploads() const { return uploads_; }
+  const std::map<BuildKey, StoredBuild>& builds() const { return builds_.all(); }
+  const std::map<UploadKey, StoredUpload>& uploads() const { return uploads_.all(); }
   // Builds that have been uploaded to the provider, or are to be.
   const std::set<BuildKey>& BuildsIn(const ProviderName& provider) const;
   const std::set<ImageName>& paused() const { return paused_; }
@@ -61,26 +49,34 @@ class ImageCache : private zk::TreeCache::Listener {
   // The ready upload of the image in the provider with the greatest state_time, or null.
   const StoredUpload* NewestReadyUpload(const ImageName& image, const ProviderName& provider) const;
 
-  std::uint64_t malformed_count() const { return malformed_.count(); }
-
  private:
+  static constexpr Settings kSettings{"image", paths::kImages};
+
+  // Uploads with their state_time.
+  struct ByTime {
+    std::set<std::pair<WallTime, UploadKey>> uploads;
+    void Add(const StoredUpload& upload) { uploads.emplace(upload.record.state_time, upload.id); }
+    void Remove(const StoredUpload& upload) { uploads.erase({upload.record.state_time, upload.id}); }
+    bool empty() const { return uploads.empty(); }
+  };
+  using ImageInProvider = std::pair<ImageName, ProviderName>;
+
   zk::TreeCache::Interest InterestIn(std::string_view path) const override;
-  void OnNode(const std::string& path, const zk::NodeData& node) override;
-  void OnGone(const std::string& path) override;
-  void OnSynced() override {}
+  void OnZnode(const std::string& path, const zk::NodeData& node) override;
+  void OnZnodeGone(const std::string& path) override;
 
   void ReadBuild(const BuildKey& key, const std::string& path, const zk::NodeData& node);
-  void ReadUpload(const UploadKey& key, const std::string& path, const zk::NodeData& node);
-  void Replace(const BuildKey& key, std::optional<StoredBuild> after);
-  void Replace(const UploadKey& key, std::optional<StoredUpload> after);
 
-  Loop& loop_;
-  std::map<BuildKey, StoredBuild> builds_;
+  RecordMap<StoredBuild> builds_;
   std::map<BuildKey, WallTime> empty_builds_;
-  std::map<UploadKey, StoredUpload> uploads_;
+  RecordMap<StoredUpload> uploads_;
+  RecordIndex<StoredUpload, ImageInProvider, ByTime> ready_uploads_{
+      uploads_, [](const StoredUpload& upload) {
+        bool is_ready = upload.record.state == ImageState::kReady;
+        return is_ready ? std::optional(ImageInProvider(upload.id.build.image, upload.id.provider))
+                        : std::nullopt;
+      }};
   std::map<ProviderName, std::set<BuildKey>> builds_in_;
-  std::map<std::pair<ImageName, ProviderName>, std::set<std::pair<WallTime, UploadKey>>>
-      ready_uploads_;                                                         // by state_time
   std::map<std::pair<BuildKey, ProviderName>, std::int32_t> upload_retries_;  // those that are not 0
   std::set<ImageName> images_;
   std::set<ImageName> paused_;
@@ -88,11 +84,7 @@ class ImageCache : private zk::TreeCache::Listener {
   // The contenders for the locks.
   std::map<ImageName, std::set<std::string>> building_;
   std::map<std::pair<BuildKey, ProviderName>, std::set<std::string>> uploading_;
-  MalformedRecords malformed_;
   Listeners<const ImageName&> listeners_;
-  Listeners<const StoredBuild*, const StoredBuild*> build_listeners_;
-  Listeners<const StoredUpload*, const StoredUpload*> upload_listeners_;
-  zk::TreeCache tree_;
 };
 
 }  // namespace nodepool::store

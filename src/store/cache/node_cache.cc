@@ -3,8 +3,6 @@
 #include <utility>
 
 #include "base/find_or_empty.h"
-#include "store/cache/node_indexes.h"
-#include "store/decode.h"
 
 namespace nodepool::store {
 namespace {
@@ -16,90 +14,66 @@ Contenders FirstOf(const Contenders& contenders) {
 
 }  // namespace
 
-NodeCache::NodeCache(Loop& loop, zk::Client& client)
-    : loop_(loop),
-      malformed_(log::Logger("nodepool.zk.ZooKeeper")),
-      tree_(loop, client, std::string(paths::kNodes), *this) {}
-
-NodeCache::~NodeCache() = default;
-
-Subscription NodeCache::OnChange(Listener listener) const { return listeners_.Add(std::move(listener)); }
-
-const StoredNode* NodeCache::Find(const NodeId& id) const {
-  auto it = nodes_.find(id);
-  return it == nodes_.end() ? nullptr : &it->second;
-}
-
-NodeIndexes& NodeCache::Indexes() const {
-  if (!indexes_) {
-    indexes_ = std::make_unique<NodeIndexes>();
-    for (const auto& [id, node] : nodes_) indexes_->Add(node);
-  }
-  return *indexes_;
-}
-
 const std::set<NodeId>& NodeCache::FreeNodes(const PoolKey& pool, const LabelName& label) const {
-  return FindOrEmpty(Indexes().free, NodeIndexes::PoolLabel(pool, label));
+  return free_.EntryOf({pool, label});
 }
 
-void NodeCache::SetAside(const NodeId& id) { Indexes().SetAside(id, Find(id)); }
-
-void NodeCache::PutBack(const NodeId& id) { Indexes().PutBack(id, Find(id)); }
-
-std::size_t NodeCache::FreeCount(const LabelName& label) const {
-  return FindOrEmpty(Indexes().free_count, label);
+std::set<NodeCache::PoolLabel> NodeCache::FreePlaces(const StoredNode& node) const {
+  std::set<PoolLabel> places;
+  if (aside_.contains(node.id)) return places;
+  for (const LabelName& label : FreeLabels(node)) {
+    places.emplace(PoolKey{node.record.provider, node.record.pool}, label);
+  }
+  return places;
 }
 
-const FewNodes& NodeCache::OfRequest(const RequestId& request) const {
-  return FindOrEmpty(Indexes().by_request, request);
+void NodeCache::SetAside(const NodeId& id) {
+  if (const StoredNode* node = Find(id)) free_.Remove(id, *node);
+  aside_.insert(id);
 }
+
+void NodeCache::PutBack(const NodeId& id) {
+  aside_.erase(id);
+  if (const StoredNode* node = Find(id)) free_.Add(id, *node);
+}
+
+std::size_t NodeCache::FreeCount(const LabelName& label) const { return free_count_.EntryOf(label).count; }
+
+const FewNodes& NodeCache::OfRequest(const RequestId& request) const { return by_request_.EntryOf(request); }
 
 const std::set<NodeId>& NodeCache::OfProvider(const ProviderName& provider) const {
-  return FindOrEmpty(Indexes().by_provider, provider);
+  return by_provider_.EntryOf(provider);
 }
 
-const std::set<NodeId>& NodeCache::InState(NodeState state) const {
-  return FindOrEmpty(Indexes().by_state, state);
-}
+const std::set<NodeId>& NodeCache::InState(NodeState state) const { return by_state_.EntryOf(state); }
 
-const std::set<NodeId>& NodeCache::Named(const std::string& name) const {
-  if (!names_) {
-    names_ = std::make_unique<NameIndex>();
-    for (const auto& [id, node] : nodes_) names_->Add(node);
-  }
-  return FindOrEmpty(names_->by_name, name);
-}
+const std::set<NodeId>& NodeCache::Named(const std::string& name) const { return by_name_.EntryOf(name); }
 
-const std::map<std::string, std::set<NodeId>>& NodeCache::HeldByJob() const { return Indexes().held_by_job; }
+const std::map<std::string, std::set<NodeId>>& NodeCache::HeldByJob() const { return held_by_job_.entries(); }
 
 const std::set<NodeId>& NodeCache::HeldBy(const std::string& client) const {
-  return FindOrEmpty(Indexes().held_by_client, client);
+  return held_by_client_.EntryOf(client);
 }
 
 const Resources& NodeCache::UsedBy(const PoolKey& pool) const {
-  return FindOrEmpty(Indexes().used_by_pool, pool).total();
+  return FindOrEmpty(PoolsWithNodes(pool.provider), pool.pool).used.total();
 }
 
 const Resources& NodeCache::UsedByTenant(const std::string& tenant) const {
-  return FindOrEmpty(Indexes().used_by_tenant, tenant).total();
+  return use_by_tenant_.EntryOf(tenant).used.total();
 }
 
 const std::map<LabelName, int>& NodeCache::WithoutResources(const PoolKey& pool) const {
-  return FindOrEmpty(Indexes().unknown_by_pool, pool);
+  return FindOrEmpty(PoolsWithNodes(pool.provider), pool.pool).unknown;
 }
 
-const std::map<std::pair<PoolKey, LabelName>, int>& NodeCache::TenantWithoutResources(
-    const std::string& tenant) const {
-  return FindOrEmpty(Indexes().unknown_by_tenant, tenant);
-}
-
-const std::set<PoolKey>& NodeCache::PoolsWithNodes(const ProviderName& provider) const {
-  return FindOrEmpty(Indexes().pools, provider);
+const std::map<PoolName, PoolUse>& NodeCache::PoolsWithNodes(const ProviderName& provider) const {
+  return use_.EntryOf(provider).pools;
 }
 
 std::vector<ProviderName> NodeCache::ProvidersWithNodes() const {
   std::vector<ProviderName> providers;
-  for (const auto& [provider, pools] : Indexes().pools) providers.push_back(provider);
+  for (const auto& [provider, nodes] : by_provider_.entries()) providers.push_back(provider);
   return providers;
 }
 
@@ -115,7 +89,7 @@ zk::TreeCache::Interest NodeCache::InterestIn(std::string_view path) const {
   return zk::TreeCache::Interest::kNone;
 }
 
-void NodeCache::OnNode(const std::string& path, const zk::NodeData& node) {
+void NodeCache::OnZnode(const std::string& path, const zk::NodeData& node) {
   paths::BelowNodes place = paths::ParseBelowNodes(path);
   if (place.part == paths::BelowNodes::Part::kRecord) {
     OnRecord(place.id, path, node);
@@ -124,10 +98,9 @@ void NodeCache::OnNode(const std::string& path, const zk::NodeData& node) {
   }
 }
 
-void NodeCache::OnGone(const std::string& path) {
+void NodeCache::OnZnodeGone(const std::string& path) {
   paths::BelowNodes place = paths::ParseBelowNodes(path);
   if (place.part == paths::BelowNodes::Part::kRecord) {
-    malformed_.Discard(path);
     empty_.erase(place.id);
     Replace(place.id, std::nullopt);
     contenders_.erase(place.id);
@@ -144,14 +117,7 @@ void NodeCache::OnRecord(const NodeId& id, const std::string& path, const zk::No
     return;
   }
   empty_.erase(id);
-  std::optional<StoredNode> after;
-  try {
-    after = Decode<StoredNode>(id, node, loop_.Now());
-    malformed_.Discard(path);
-  } catch (const Error& error) {
-    malformed_.Report(path, node.stat, error.message());
-  }
-  Replace(id, std::move(after));
+  Replace(id, Read<StoredNode>(id, path, node));
 }
 
 void NodeCache::OnContender(const NodeId& id, const std::string& contender, bool is_there) {
@@ -162,15 +128,13 @@ void NodeCache::OnContender(const NodeId& id, const std::string& contender, bool
       contenders.erase(contender);
     }
   };
-  if (auto listed = nodes_.find(id); listed != nodes_.end()) {
-    StoredNode& node = listed->second;
-    bool was_locked = node.is_locked();
-    change(node.contenders);
-    if (node.is_locked() == was_locked) return;
-    StoredNode before = node;
+  if (StoredNode* node = records_.FindToChange(id)) {
+    bool was_locked = node->is_locked();
+    change(node->contenders);
+    if (node->is_locked() == was_locked) return;
+    StoredNode before = *node;
     before.contenders = was_locked ? Contenders{contender} : Contenders();
-    listeners_.Notify(id, &before, &node);
-    return;
+    return records_.Notify(id, &before, node);
   }
   auto it = contenders_.try_emplace(id).first;
   change(it->second);
@@ -178,27 +142,18 @@ void NodeCache::OnContender(const NodeId& id, const std::string& contender, bool
 }
 
 void NodeCache::Replace(const NodeId& id, std::optional<StoredNode> after) {
-  std::optional<StoredNode> before;
   Contenders contenders;
-  if (auto it = nodes_.find(id); it != nodes_.end()) {
-    if (indexes_) indexes_->Remove(it->second);
-    if (names_) names_->Remove(it->second);
-    before = std::move(it->second);
+  if (StoredNode* before = records_.FindToChange(id)) {
     contenders = std::exchange(before->contenders, FirstOf(before->contenders));
-    nodes_.erase(it);
   } else if (auto unlisted = contenders_.extract(id)) {
     contenders = std::move(unlisted.mapped());
   }
-  const StoredNode* now = nullptr;
   if (after) {
     after->contenders = std::move(contenders);
-    if (indexes_) indexes_->Add(*after);
-    if (names_) names_->Add(*after);
-    now = &nodes_.emplace(id, std::move(*after)).first->second;
   } else if (!contenders.empty()) {
     contenders_[id] = std::move(contenders);
   }
-  if (before || now != nullptr) listeners_.Notify(id, before ? &*before : nullptr, now);
+  records_.Replace(id, std::move(after));
 }
 
 }  // namespace nodepool::store

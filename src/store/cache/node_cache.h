@@ -1,49 +1,25 @@
 #pragma once
 
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "base/listeners.h"
-#include "base/subscription.h"
-#include "store/malformed.h"
-#include "store/records.h"
-#include "zk/recipes/tree_cache.h"
+#include "store/cache/node_indexes.h"
+#include "store/cache/record_cache.h"
 
 namespace nodepool::store {
 
-struct NodeIndexes;
-struct NameIndex;
-
-// Every node of the tree, in memory, with the indexes the launcher needs. Fed by
-// one recursive watch; lock contenders are known without reading anything.
+// Every node of the tree, in memory, with the indexes the launcher needs. Lock contenders are known without
+// reading anything.
 //
-// A record that cannot be parsed is reported once per version, counted, and not
-// listed (D-08); one with empty data is listed by empty_nodes() only.
-class NodeCache : private zk::TreeCache::Listener {
+// Listeners are also called when only is_locked() changed; `before` has one contender at most. A node with
+// empty data is not malformed, but listed by empty_nodes() only.
+class NodeCache : public RecordCache<StoredNode> {
  public:
-  // `before` or `after` is null for a node that appeared or vanished. Called after the indexes are up to
-  // date, on the loop's thread; also when only is_locked() changed. The pointers are valid during the call.
-  // `before` has one contender at most.
-  using Listener = std::function<void(const NodeId&, const StoredNode* before, const StoredNode* after)>;
-
-  NodeCache(Loop& loop, zk::Client& client);
-  ~NodeCache() override;
-
-  void Start() { tree_.Start(); }
-  Task<> Stop() { return tree_.Stop(); }
-  Task<> WaitSynced() { return tree_.WaitSynced(); }
-  bool synced() const { return tree_.synced(); }
-  // Ends when the cache shows everything that any client wrote before this was called.
-  Task<> CatchUp() { return tree_.CatchUp(); }
-
-  Subscription OnChange(Listener listener) const;
-
-  const StoredNode* Find(const NodeId& id) const;
-  const std::map<NodeId, StoredNode>& all() const { return nodes_; }
+  using RecordCache::RecordCache;
 
   // Ready, unallocated nodes of a pool that carry the label and are not set aside, by id
   // (creation order).
@@ -72,37 +48,39 @@ class NodeCache : private zk::TreeCache::Listener {
   // Nodes of the pool without `resources`, counted by their first label; the quota calculation adds
   // the label's need for each.
   const std::map<LabelName, int>& WithoutResources(const PoolKey& pool) const;
-  // The same for a tenant, by pool and first label.
-  const std::map<std::pair<PoolKey, LabelName>, int>& TenantWithoutResources(const std::string& tenant) const;
-  // The pools of a provider that have nodes.
-  const std::set<PoolKey>& PoolsWithNodes(const ProviderName& provider) const;
+  // The pools of a provider that have nodes, with what these use.
+  const std::map<PoolName, PoolUse>& PoolsWithNodes(const ProviderName& provider) const;
   // The providers that have nodes, by name.
   std::vector<ProviderName> ProvidersWithNodes() const;
 
-  std::uint64_t malformed_count() const { return malformed_.count(); }
-
  private:
+  using PoolLabel = std::pair<PoolKey, LabelName>;
+
   zk::TreeCache::Interest InterestIn(std::string_view path) const override;
-  void OnNode(const std::string& path, const zk::NodeData& node) override;
-  void OnGone(const std::string& path) override;
-  void OnSynced() override {}
+  void OnZnode(const std::string& path, const zk::NodeData& node) override;
+  void OnZnodeGone(const std::string& path) override;
 
   void OnRecord(const NodeId& id, const std::string& path, const zk::NodeData& node);
   void OnContender(const NodeId& id, const std::string& contender, bool is_there);
   void Replace(const NodeId& id, std::optional<StoredNode> after);
-  // Built at the first use and kept up to date from then on: users that only iterate over all nodes
-  // do without.
-  NodeIndexes& Indexes() const;
+  std::set<PoolLabel> FreePlaces(const StoredNode& node) const;
 
-  Loop& loop_;
-  std::map<NodeId, StoredNode> nodes_;
   std::map<NodeId, Contenders> contenders_;  // of nodes that are not listed, or not yet
   std::set<NodeId> empty_;
-  MalformedRecords malformed_;
-  mutable std::unique_ptr<NodeIndexes> indexes_;
-  mutable std::unique_ptr<NameIndex> names_;  // likewise
-  Listeners<const NodeId&, const StoredNode*, const StoredNode*> listeners_;
-  zk::TreeCache tree_;
+  std::set<NodeId> aside_;
+  RecordIndex<StoredNode, PoolLabel> free_{records_,
+                                           [this](const StoredNode& node) { return FreePlaces(node); }};
+  RecordIndex<StoredNode, LabelName, RecordCount> free_count_{records_, FreeLabels};
+  RecordIndex<StoredNode, RequestId, FewNodes> by_request_{records_, RequestOf};
+  RecordIndex<StoredNode, ProviderName> by_provider_{records_, ProviderOf};
+  RecordIndex<StoredNode, NodeState> by_state_{records_, StateOf};
+  // By hostname, whole and short, and external id: few launchers need it, and it takes as much memory as the
+  // others together.
+  RecordIndex<StoredNode, std::string> by_name_{records_, NamesOf};
+  RecordIndex<StoredNode, std::string> held_by_job_{records_, JobHeldFor};
+  RecordIndex<StoredNode, std::string> held_by_client_{records_, ClientHolding};
+  RecordIndex<StoredNode, ProviderName, ProviderUse> use_{records_, ProviderOf};
+  RecordIndex<StoredNode, std::string, TenantUse> use_by_tenant_{records_, TenantOf};
 };
 
 }  // namespace nodepool::store

@@ -1,53 +1,49 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
+#include "model/lease.h"
 #include "store/records.h"
 
 namespace nodepool::store {
 
-// The indexes of NodeCache. Adding and removing a node are exact opposites; empty entries are
-// removed.
-struct NodeIndexes {
-  using PoolLabel = std::pair<PoolKey, LabelName>;
+// --- By what NodeCache finds nodes -----------------------------------------
+inline const ProviderName& ProviderOf(const StoredNode& node) { return node.record.provider; }
+inline std::optional<NodeState> StateOf(const StoredNode& node) { return node.record.state; }
+inline std::optional<std::string> JobHeldFor(const StoredNode& node) { return HeldForJob(node.record); }
+inline std::optional<std::string> ClientHolding(const StoredNode& node) { return HolderOf(node.record); }
+std::optional<RequestId> RequestOf(const StoredNode& node);
+// Of a node with `resources`.
+std::optional<std::string> TenantOf(const StoredNode& node);
+// Hostname, whole and short, and external id.
+std::set<std::string> NamesOf(const StoredNode& node);
+// The labels of a ready, unallocated node; none of others. A node may name a label twice.
+std::set<LabelName> FreeLabels(const StoredNode& node);
 
-  void Add(const StoredNode& node);
-  void Remove(const StoredNode& node);
-  // Between SetAside and PutBack the node is not in `free`. `node` is null when it is not listed.
-  void SetAside(const NodeId& id, const StoredNode* node);
-  void PutBack(const NodeId& id, const StoredNode* node);
-
-  std::map<PoolLabel, std::set<NodeId>> free;  // without those set aside
-  std::set<NodeId> aside;
-  std::map<LabelName, std::size_t> free_count;
-  std::map<RequestId, FewNodes> by_request;
-  std::map<ProviderName, std::set<NodeId>> by_provider;
-  std::map<NodeState, std::set<NodeId>> by_state;
-  std::map<std::string, std::set<NodeId>> held_by_job;     // those in state hold
-  std::map<std::string, std::set<NodeId>> held_by_client;  // likewise
-  std::map<PoolKey, std::size_t> pool_sizes;
-  std::map<ProviderName, std::set<PoolKey>> pools;
-  std::map<PoolKey, ResourceSum> used_by_pool;
-  std::map<std::string, ResourceSum> used_by_tenant;
-  std::map<PoolKey, std::map<LabelName, int>> unknown_by_pool;
-  std::map<std::string, std::map<PoolLabel, int>> unknown_by_tenant;
-
- private:
-  void InsertFree(const StoredNode& node);
-  void EraseFree(const StoredNode& node);
-  void CountUse(const StoredNode& node, int sign);
+// --- What its indexes sum up -----------------------------------------------
+// What the nodes of a pool use.
+struct PoolUse {
+  std::size_t nodes = 0;
+  ResourceSum used;                       // by nodes with `resources`
+  std::map<LabelName, int> unknown = {};  // nodes without `resources`, by their first label
 };
 
-// Nodes by hostname, whole and short, and external id. An index of its own because few launchers need it and
-// it takes as much memory as the others together.
-struct NameIndex {
+struct ProviderUse {
+  std::map<PoolName, PoolUse> pools;  // those with nodes
   void Add(const StoredNode& node);
   void Remove(const StoredNode& node);
+  bool empty() const { return pools.empty(); }
+};
 
-  std::map<std::string, std::set<NodeId>> by_name;
+struct TenantUse {
+  ResourceSum used;
+  void Add(const StoredNode& node) { used.Add(*node.record.resources); }
+  void Remove(const StoredNode& node) { used.Subtract(*node.record.resources); }
+  bool empty() const { return used.total().empty(); }
 };
 
 }  // namespace nodepool::store

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "model/provider_pause.h"
 #include "sched/jobs/job_rules.h"
-#include "web/json_body.h"
+#include "web/body_table.h"
 
 namespace nodepool::web {
 namespace {
@@ -22,58 +22,66 @@ void RefuseParameters(const Request& request, std::string_view known = "") {
   }
 }
 
+const BodyTable<operate::HoldOrder>& HoldOrderKeys() {
+  using Table = BodyTable<operate::HoldOrder>;
+  static const Table table({
+      Table::OfText("reason", "for people", &operate::HoldOrder::comment, kMaxOperatorReason).Optional(),
+      Table::OfWhole("seconds", 1, kMaxHoldSeconds,
+                     "how long; without it as the record says, and until max-hold-age",
+                     &operate::HoldOrder::seconds)
+          .Optional(),
+  });
+  return table;
+}
+
+const BodyTable<PauseOrder>& PauseOrderKeys() {
+  using Table = BodyTable<PauseOrder>;
+  static const Table table({
+      Table::OfText("reason", "for people", &PauseOrder::reason, kMaxOperatorReason).Optional(),
+      Table::OfFlag("drain", "true: its unused nodes are deleted, too", &PauseOrder::is_drained).Optional(),
+  });
+  return table;
+}
+
+const BodyTable<JobRule>& JobRuleKeys() {
+  using Table = BodyTable<JobRule>;
+  static const Table table({
+      Table::OfText("name", "of the job, or a regular expression that begins with ^", &JobRule::name),
+      Table::OfWhole("hold_on_failure", 0, kMaxHeldForJob, "how many nodes are held at most; without it none",
+                     &JobRule::hold_on_failure)
+          .Optional(),
+  });
+  return table;
+}
+
+// The body of an action, which takes no parameters.
+template <class T>
+Expected<T> ReadAction(const Request& request, const BodyTable<T>& keys) {
+  return ReadBody<T>([&](T& order) {
+    RefuseParameters(request);
+    keys.Take(request, order);
+  });
+}
+
 }  // namespace
 
 Expected<operate::HoldOrder> ReadHoldOrder(const Request& request) {
-  return ReadBody<operate::HoldOrder>([&request](operate::HoldOrder& order) {
-    RefuseParameters(request);
-    BodyReaders readers = {
-        {"reason", [&](const json::value& v) { order.comment = ReadText("reason", v, kMaxOperatorReason); }},
-        {"seconds",
-         [&](const json::value& v) { order.seconds = ReadWhole("seconds", v, 1, kMaxHoldSeconds); }}};
-    ReadOptionalMembers(request, readers);
-  });
+  return ReadAction(request, HoldOrderKeys());
 }
+JsonType HoldOrderType() { return HoldOrderKeys().type(); }
 
-JsonType HoldOrderType() {
-  return ObjectOf(
-      {{"reason", Text(), "for people, at most 1000 bytes", true},
-       {"seconds", Whole(), "how long; without it as the record says, and until max-hold-age", true}});
-}
-
-Expected<PauseOrder> ReadPauseOrder(const Request& request) {
-  return ReadBody<PauseOrder>([&request](PauseOrder& order) {
-    RefuseParameters(request);
-    BodyReaders readers = {
-        {"reason", [&](const json::value& v) { order.reason = ReadText("reason", v, kMaxOperatorReason); }},
-        {"drain", [&](const json::value& v) { order.is_drained = ReadFlag("drain", v); }}};
-    ReadOptionalMembers(request, readers);
-  });
-}
-
-JsonType PauseOrderType() {
-  return ObjectOf({{"reason", Text(), "for people, at most 1000 bytes", true},
-                   {"drain", Flag(), "true: its unused nodes are deleted, too", true}});
-}
+Expected<PauseOrder> ReadPauseOrder(const Request& request) { return ReadAction(request, PauseOrderKeys()); }
+JsonType PauseOrderType() { return PauseOrderKeys().type(); }
 
 Expected<JobRule> ReadJobRule(const Request& request) {
-  return ReadBody<JobRule>([&request](JobRule& rule) {
-    RefuseParameters(request);
-    BodyReaders readers = {{"name", [&](const json::value& v) { rule.name = ReadText("name", v); }},
-                           {"hold_on_failure", [&](const json::value& v) {
-                              rule.hold_on_failure = ReadWhole("hold_on_failure", v, 0, kMaxHeldForJob);
-                            }}};
-    ReadMembers(request, readers);
-    if (rule.name.empty()) throw Error(Verdict::kInvalid, "name is required.");
-    Expected<sched::JobMatcher> matcher = sched::JobMatcher::Make(rule.name);
-    if (!matcher) throw Error(Verdict::kInvalid, "name cannot be used: " + matcher.error().message() + ".");
-  });
+  Expected<JobRule> rule = ReadAction(request, JobRuleKeys());
+  if (!rule) return rule;
+  Expected<sched::JobMatcher> matcher = sched::JobMatcher::Make(rule->name);
+  if (!matcher)
+    return Unexpected(Verdict::kInvalid, "name cannot be used: " + matcher.error().message() + ".");
+  return rule;
 }
-
-JsonType JobRuleType() {
-  return ObjectOf({{"name", Text(), "of the job, or a regular expression that begins with ^"},
-                   {"hold_on_failure", Whole(), "how many nodes are held at most; without it none", true}});
-}
+JsonType JobRuleType() { return JobRuleKeys().type(); }
 
 Expected<void> ReadNothing(const Request& request) {
   try {

@@ -108,8 +108,7 @@ Task<Response> ActionHandlers::Handle(Request request, const Action& action, Ste
     co_return ErrorResponse(request, 403,
                             fmt::format("The token {} lacks the scope operate.", caller->name()));
   }
-  if (!launcher_.records().is_complete())
-    co_return ErrorResponse(request, 503, launcher::Records::kNotComplete);
+  if (!launcher_.records().synced()) co_return ErrorResponse(request, 503, store::Caches::kNotComplete);
   SteadyTime deadline = loop_.SteadyNow() + kActionTimeout;
   Task<Deed> work = (this->*step)(request, *caller, std::move(places));
   Outcome<Deed> deed = co_await Attempt(WithDeadline(loop_, deadline, action.what, std::move(work)));
@@ -294,7 +293,7 @@ Task<Deed> ActionHandlers::CreateJob(const Request& request, const Caller&, Plac
   JobId id = co_await launcher_.store().jobs.CreateRule(std::move(*rule));
   co_await launcher_.CatchUp();
   Deed deed{{}, {}, "", std::move(name)};
-  launcher::Records records = launcher_.records();
+  const store::Caches& records = launcher_.records();
   auto made = records.jobs.rules().find(id);
   if (made != records.jobs.rules().end())
     deed.entry = TextOf(JobFields(), JobEntry{made->second, records.nodes, records.jobs}, loop_.Now());

@@ -31,7 +31,7 @@ struct Resource {
 
   // Throws Error(kRetry) unless all entries are known.
   void RequireComplete(const Launcher& launcher) const {
-    if (!is_known_without_zookeeper) launcher.records().RequireComplete();
+    if (!is_known_without_zookeeper) launcher.records().RequireSynced();
   }
 };
 
@@ -135,8 +135,8 @@ Task<Response> AnswerResource(const Launcher& launcher, std::shared_ptr<RecentAn
                               std::shared_ptr<const Resource<T>> resource, Request request) {
   Expected<Query> query = ReadQuery(request, resource->fields.type().fields);
   if (!query) co_return ErrorResponse(request, 400, query.error().message());
-  if (!resource->is_known_without_zookeeper && !launcher.records().is_complete())
-    co_return ErrorResponse(request, 503, launcher::Records::kNotComplete);
+  if (!resource->is_known_without_zookeeper && !launcher.records().synced())
+    co_return ErrorResponse(request, 503, store::Caches::kNotComplete);
   auto make = [&](std::string& body, WallTime now, Pace& pace) {
     return AppendBody(body, launcher, *resource, *query, now, pace);
   };
@@ -147,12 +147,12 @@ Task<Response> AnswerResource(const Launcher& launcher, std::shared_ptr<RecentAn
 template <class T>
 Endpoint EndpointOf(const Launcher& launcher, std::shared_ptr<RecentAnswers> recent, Resource<T> resource) {
   std::vector<FieldDoc> fields = resource.fields.type().fields;
-  EndpointDoc doc{
-      resource.summary,
-      ParametersOf(fields),
-      {{"application/json", ObjectOf({{resource.name, ListOf(resource.fields.type()), ""},
-                                      {"is_complete", Flag(), "false: there are more, in further pages"}})}},
-      {400}};
+  EndpointDoc doc{resource.summary,
+                  ParametersOf(fields),
+                  {{"application/json",
+                    ObjectOf({{resource.name, ListOf(resource.fields.type()), "the entries that match"},
+                              {"is_complete", Flag(), "false: there are more, in further pages"}})}},
+                  {400}};
   if (!resource.is_known_without_zookeeper) doc.errors.push_back(503);
   std::string path = "/api/v1/" + resource.name;
   auto shared = std::make_shared<const Resource<T>>(std::move(resource));
@@ -255,13 +255,38 @@ Resource<PauseEntry> Pauses() {
           }};
 }
 
+Resource<BreakerEntry> Breakers() {
+  return {"breakers",
+          "The breakers that are open, by provider, pool and label; also those of other launchers.",
+          BreakerFields(), [](const Launcher& launcher, const std::string&, const auto& see) {
+            std::ranges::all_of(launcher.records().breakers.all(),
+                                [&](const auto& entry) { return see(BreakerEntry(entry)); });
+          }};
+}
+
 Resource<JobEntry> Jobs() {
   return {"jobs", "Every rule about jobs, by id, and the nodes that it holds.", JobFields(),
           [](const Launcher& launcher, const std::string&, const auto& see) {
-            launcher::Records records = launcher.records();
+            const store::Caches& records = launcher.records();
             for (const auto& [id, rule] : records.jobs.rules()) {
               if (!see(JobEntry{rule, records.nodes, records.jobs})) return;
             }
+          }};
+}
+
+Resource<listing::RunnerSetRow> Runners() {
+  return {"runners", "Every set of runners, by service and name, and what is wrong with it.", RunnerFields(),
+          [](const Launcher& launcher, const std::string&, const auto& see) {
+            std::ranges::all_of(listing::RunnerSets(launcher.records().runners), see);
+          }};
+}
+
+Resource<listing::RunnerJobRow> RunnerJobs() {
+  return {"runner_jobs",
+          "Jobs of the sets of runners: those that wait, as far as services name them, the runners, and what "
+          "was lost.",
+          RunnerJobFields(), [](const Launcher& launcher, const std::string&, const auto& see) {
+            std::ranges::all_of(RunnerJobsOf(launcher), see);
           }};
 }
 
@@ -287,8 +312,9 @@ std::vector<Endpoint> ApiEndpoints(const Launcher& launcher, std::shared_ptr<Rec
           EndpointOf(launcher, recent, Images()),     EndpointOf(launcher, recent, Builds()),
           EndpointOf(launcher, recent, Uploads()),    EndpointOf(launcher, recent, Providers()),
           EndpointOf(launcher, recent, Components()), EndpointOf(launcher, recent, Jobs()),
-          EndpointOf(launcher, recent, Pauses()),     EndpointOf(launcher, recent, Problems()),
-          EndpointOf(launcher, recent, Reasons())};
+          EndpointOf(launcher, recent, Pauses()),     EndpointOf(launcher, recent, Breakers()),
+          EndpointOf(launcher, recent, Problems()),   EndpointOf(launcher, recent, Reasons()),
+          EndpointOf(launcher, recent, Runners()),    EndpointOf(launcher, recent, RunnerJobs())};
 }
 
 }  // namespace nodepool::web

@@ -6,6 +6,7 @@
 #include "launcher/requests/wait_reasons.h"
 #include "launcher/status.h"
 #include "listing/problem.h"
+#include "listing/runner_listing.h"
 #include "model/amounts.h"
 #include "store/cache/image_cache.h"
 #include "store/cache/job_cache.h"
@@ -15,7 +16,7 @@
 
 namespace nodepool::web {
 
-// The fields of the entries under /api/v1 (docs/reference/api.md is generated from them).
+// The fields of the entries under /api/v1 (build/docs/reference/api.md is generated from them).
 
 const FieldTable<store::StoredNode>& NodeFields();
 const FieldTable<launcher::RequestStatus>& RequestFields();
@@ -44,6 +45,10 @@ const FieldTable<listing::Problem>& ProblemFields();
 using PauseEntry = std::map<ProviderName, ProviderPause>::value_type;
 const FieldTable<PauseEntry>& PauseFields();
 
+// An open breaker.
+using BreakerEntry = std::pair<BreakerKey, Breaker>;
+const FieldTable<BreakerEntry>& BreakerFields();
+
 // A rule about jobs, with what it holds.
 struct JobEntry {
   const store::StoredJobRule& rule;
@@ -51,6 +56,12 @@ struct JobEntry {
   const store::JobCache& jobs;
 };
 const FieldTable<JobEntry>& JobFields();
+
+// Sets of runners, and their jobs.
+const FieldTable<listing::RunnerSetRow>& RunnerFields();
+const FieldTable<listing::RunnerJobRow>& RunnerJobFields();
+// The jobs, with why those wait that have no node yet.
+std::vector<listing::RunnerJobRow> RunnerJobsOf(const launcher::Launcher& launcher);
 
 // A registered component: its path below the directory of components, and its record.
 using ComponentEntry = std::map<std::string, Component>::value_type;

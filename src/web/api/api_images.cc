@@ -1,5 +1,12 @@
+#include "web/api/api_images.h"
+
+#include <fmt/format.h>
+
 #include <set>
 
+#include "async/attempt.h"
+#include "base/file_end.h"
+#include "base/text.h"
 #include "model/cell.h"
 #include "web/api/api_fields.h"
 
@@ -108,7 +115,7 @@ ImageEntry EntryOf(const launcher::Launcher& launcher, const ImageName& name) {
 
 const FieldTable<ImageEntry>& ImageFields() {
   static const FieldTable<ImageEntry> fields({
-      {{"name", Text(), ""}, [](const ImageEntry& i) { return json::value(i.name.value); }},
+      {{"name", Text(), "of the diskimage"}, [](const ImageEntry& i) { return json::value(i.name.value); }},
       {{"is_paused", Flag(), "no builds are begun"},
        [](const ImageEntry& i) { return json::value(i.images.paused().contains(i.name)); }},
       {{"build_request", OneOf({"pending", "building"}).OrNull(), "whether a build was requested"},
@@ -132,8 +139,8 @@ const FieldTable<ImageEntry>& ImageFields() {
          return i.next_build ? json::value(ToSeconds(*i.next_build)) : json::value();
        }},
       {{"last_build",
-        ObjectOf({{"id", Text(), ""},
-                  {"state", OneOf(ImageStateWords()).OrNull(), ""},
+        ObjectOf({{"id", Text(), "of the build"},
+                  {"state", OneOf(ImageStateWords()).OrNull(), "of the build"},
                   {"since", Number(), "when it came into this state, in seconds since the epoch"},
                   {"error", Text().OrNull(), "why it failed"}})
             .OrNull(),
@@ -152,7 +159,8 @@ const FieldTable<StoredBuild>& BuildFields() {
   static const FieldTable<StoredBuild> fields({
       {{"id", Text(), "unique within the image"},
        [](const StoredBuild& b) { return json::value(b.id.build.value); }},
-      {{"image", Text(), ""}, [](const StoredBuild& b) { return json::value(b.id.image.value); }},
+      {{"image", Text(), "name of the diskimage"},
+       [](const StoredBuild& b) { return json::value(b.id.image.value); }},
       {{"state", OneOf(ImageStateWords()).OrNull(), "of the build itself, also of a paused image", false,
         Kind::kState},
        [](const StoredBuild& b) { return StateCell(b.record.state); }},
@@ -160,7 +168,7 @@ const FieldTable<StoredBuild>& BuildFields() {
        [](const StoredBuild& b) { return Cell::Since(b.record.state_time); }},
       {{"builder", Text().OrNull(), "host name of the builder"},
        [](const StoredBuild& b) { return TextCell(b.record.builder); }},
-      {{"formats", ListOf(Text()), ""},
+      {{"formats", ListOf(Text()), "of its files"},
        [](const StoredBuild& b) -> json::value {
          return json::array(b.record.formats.begin(), b.record.formats.end());
        }},
@@ -174,16 +182,18 @@ const FieldTable<StoredUpload>& UploadFields() {
   static const FieldTable<StoredUpload> fields({
       {{"id", Text(), "ten digits, unique within build and provider"},
        [](const StoredUpload& u) { return json::value(u.id.upload.value); }},
-      {{"image", Text(), ""}, [](const StoredUpload& u) { return json::value(u.id.build.image.value); }},
+      {{"image", Text(), "name of the diskimage"},
+       [](const StoredUpload& u) { return json::value(u.id.build.image.value); }},
       {{"build", Text(), "id of the build"},
        [](const StoredUpload& u) { return json::value(u.id.build.build.value); }},
-      {{"provider", Text(), "", false, Kind::kProvider},
+      {{"provider", Text(), "that it is uploaded to", false, Kind::kProvider},
        [](const StoredUpload& u) { return json::value(u.id.provider.value); }},
-      {{"state", OneOf(ImageStateWords()).OrNull(), "", false, Kind::kState},
+      {{"state", OneOf(ImageStateWords()).OrNull(), "of the build", false, Kind::kState},
        [](const StoredUpload& u) { return StateCell(u.record.state); }},
       {{"state_age", Whole(), "seconds since it came into this state"},
        [](const StoredUpload& u) { return Cell::Since(u.record.state_time); }},
-      {{"format", Text().OrNull(), ""}, [](const StoredUpload& u) { return TextCell(u.record.format); }},
+      {{"format", Text().OrNull(), "of the uploaded file"},
+       [](const StoredUpload& u) { return TextCell(u.record.format); }},
       {{"external_name", Text().OrNull(), "the image's name in the cloud"},
        [](const StoredUpload& u) { return TextCell(u.record.external_name); }},
       {{"external_id", Text().OrNull(), "the image's id in the cloud"},
@@ -194,6 +204,54 @@ const FieldTable<StoredUpload>& UploadFields() {
        [](const StoredUpload& u) { return TextCell(u.record.error); }},
   });
   return fields;
+}
+
+namespace {
+
+constexpr const char* kPattern = "/api/v1/images/{image}/builds/{build}/log";
+constexpr std::size_t kMostLog = 64 * 1024;
+
+Task<Response> AnswerLog(const launcher::Launcher& launcher, Request request) {
+  const store::Caches& records = launcher.records();
+  if (!records.synced()) co_return ErrorResponse(request, 503, store::Caches::kNotComplete);
+  std::vector<std::string> places = ParametersIn(request.path, kPattern);
+  store::BuildKey key{ImageName(places.at(0)), BuildId(places.at(1))};
+  auto build = records.images.builds().find(key);
+  if (build == records.images.builds().end()) {
+    std::string why =
+        fmt::format("There is no build {} of image {}.", Excerpt(key.build.value), Excerpt(key.image.value));
+    co_return ErrorResponse(request, 404, std::move(why));
+  }
+  std::string host = build->second.record.builder.value_or("the builder's host");
+  std::string path = launcher.config()->common.build_log_dir + "/" + key.log_name();
+  auto work = [path] { return ReadFileEnd(path, kMostLog); };
+  Task<std::string> read = OnBlockingPool(launcher.blocking_pool(), std::move(work));
+  Outcome<std::string> log = co_await Attempt(std::move(read));
+  if (!log) {
+    std::string why =
+        fmt::format("The log of build {} is on {}, in {}, and cannot be read here.", key, host, path);
+    co_return ErrorResponse(request, 404, std::move(why));
+  }
+  Response response;
+  response.body = std::move(*log);
+  response.headers.emplace_back("Cache-Control", "no-store");
+  co_return response;
+}
+
+ParameterDoc LogPlace(std::string name, std::string text) {
+  return {std::move(name), std::move(text), Text(), false, ParameterDoc::Place::kPath};
+}
+
+}  // namespace
+
+Endpoint BuildLogEndpoint(const launcher::Launcher& launcher) {
+  EndpointDoc doc{
+      "The end of a build's log, at most 64 KiB, where this web server can read the builder's files.",
+      {LogPlace("image", "name of the image"), LogPlace("build", "id of the build")},
+      {{"text/plain", Text()}},
+      {404, 503}};
+  auto answer = [&launcher](Request request) { return AnswerLog(launcher, std::move(request)); };
+  return {"GET", kPattern, answer, std::move(doc)};
 }
 
 }  // namespace nodepool::web

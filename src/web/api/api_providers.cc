@@ -22,7 +22,7 @@ json::value Counts(const std::map<std::string_view, int>& nodes) {
 
 const FieldTable<LabelStatus>& LabelFields() {
   static const FieldTable<LabelStatus> fields({
-      {{"name", Text(), ""}, [](const LabelStatus& l) { return json::value(l.name.value); }},
+      {{"name", Text(), "of the label"}, [](const LabelStatus& l) { return json::value(l.name.value); }},
       {{"is_available", Flag(), "a node of it could be launched, given capacity"},
        [](const LabelStatus& l) { return json::value(l.is_available); }},
       {{"free_nodes", Whole(), "its ready nodes that no request has"},
@@ -35,7 +35,7 @@ const FieldTable<LabelStatus>& LabelFields() {
 
 const FieldTable<PoolStatus>& PoolFields() {
   static const FieldTable<PoolStatus> fields({
-      {{"name", Text(), ""}, [](const PoolStatus& p) { return json::value(p.name.value); }},
+      {{"name", Text(), "of the pool"}, [](const PoolStatus& p) { return json::value(p.name.value); }},
       {{"launcher", Text(), "as it is announced"},
        [](const PoolStatus& p) { return json::value(p.launcher.value); }},
       {{"is_registered", Flag(), "its component record is in ZooKeeper"},
@@ -56,7 +56,7 @@ const FieldTable<PoolStatus>& PoolFields() {
        [](const PoolStatus& p) { return json::value(Amounts(p.reserved)); }},
       {{"nodes", MapOf(Whole()), "number of nodes by state"},
        [](const PoolStatus& p) { return Counts(p.nodes); }},
-      {{"labels", ListOf(LabelFields().type()), ""},
+      {{"labels", ListOf(LabelFields().type()), "that it offers"},
        [](const PoolStatus& p) -> json::value {
          json::array labels;
          for (const LabelStatus& label : p.labels) labels.push_back(LabelFields().ToJson(label));
@@ -74,6 +74,16 @@ json::value LabelNames(const ProviderStatus& provider) {
   return json::array(names.begin(), names.end());
 }
 
+json::value TimeOrNull(const std::optional<WallTime>& time) {
+  return time ? json::value(ToSeconds(*time)) : json::value();
+}
+
+json::value OpenBreakers(const ProviderStatus& provider) {
+  json::array breakers;
+  for (const BreakerEntry& breaker : provider.breakers) breakers.push_back(BreakerFields().ToJson(breaker));
+  return breakers;
+}
+
 json::value Pools(const ProviderStatus& provider) {
   json::array pools;
   for (const PoolStatus& pool : provider.pools) pools.push_back(PoolFields().ToJson(pool));
@@ -88,7 +98,8 @@ const FieldTable<PauseEntry>& PauseFields() {
        [](const PauseEntry& p) { return json::value(p.first.value); }},
       {{"paused_by", Text().OrNull(), "the token's name, or the user and host of the command"},
        [](const PauseEntry& p) { return TextOrNull(p.second.paused_by); }},
-      {{"reason", Text().OrNull(), ""}, [](const PauseEntry& p) { return TextCell(p.second.reason); }},
+      {{"reason", Text().OrNull(), "as the operator wrote it"},
+       [](const PauseEntry& p) { return TextCell(p.second.reason); }},
       {{"is_drained", Flag(), "its unused nodes are deleted, too"},
        [](const PauseEntry& p) { return json::value(p.second.is_drained); }},
       {{"at", Number().OrNull(), "since when, in seconds since the epoch"},
@@ -99,9 +110,70 @@ const FieldTable<PauseEntry>& PauseFields() {
   return fields;
 }
 
+const FieldTable<BreakerEntry>& BreakerFields() {
+  static const FieldTable<BreakerEntry> fields({
+      {{"provider", Text(), "whose launches fail", false, Kind::kProvider},
+       [](const BreakerEntry& b) { return json::value(b.first.provider.value); }},
+      {{"pool", Text().OrNull(), "null: the breaker is of the whole provider"},
+       [](const BreakerEntry& b) { return TextOrNull(b.first.pool.value); }},
+      {{"label", Text().OrNull(), "null: of the whole pool, or provider", false, Kind::kLabel},
+       [](const BreakerEntry& b) { return TextOrNull(b.first.label.value); }},
+      {{"state", OneOf({"open", "half-open"}), "half-open: one launch is tried"},
+       [](const BreakerEntry& b) { return json::value(b.second.prober.empty() ? "open" : "half-open"); }},
+      {{"kind", Text().OrNull(),
+        "why most launches failed: authentication, quota, capacity, boot, key-scan, image, other"},
+       [](const BreakerEntry& b) { return TextCell(b.second.kind); }},
+      {{"failures", Whole(), "launches that failed, among `attempts`, when it opened"},
+       [](const BreakerEntry& b) { return json::value(b.second.failures); }},
+      {{"attempts", Whole(), "launches in which the failures were counted"},
+       [](const BreakerEntry& b) { return json::value(b.second.attempts); }},
+      {{"said", Text().OrNull(), "the last error"},
+       [](const BreakerEntry& b) { return TextCell(b.second.said); }},
+      {{"evidence", Text(), "all of that in a sentence"},
+       [](const BreakerEntry& b) { return json::value(EvidenceOf(b.second)); }},
+      {{"opened", Number().OrNull(), "in seconds since the epoch"},
+       [](const BreakerEntry& b) { return TimeOrNull(b.second.opened); }},
+      {{"next_probe", Number().OrNull(), "when a launch is tried, in seconds since the epoch"},
+       [](const BreakerEntry& b) { return TimeOrNull(b.second.next_probe); }},
+      {{"failed_probes", Whole(), "launches that were tried and failed, too"},
+       [](const BreakerEntry& b) { return json::value(b.second.failed_probes); }},
+      {{"good_probes", Whole(), "launches that were tried and succeeded, in a row"},
+       [](const BreakerEntry& b) { return json::value(b.second.good_probes); }},
+      {{"relapses", Whole(),
+        "how often it has opened soon after it had closed; then it takes more successes to close"},
+       [](const BreakerEntry& b) { return json::value(b.second.relapses); }},
+      {{"tried_anyway", Whole(), "requests that no other pool could serve and that were tried here"},
+       [](const BreakerEntry& b) { return json::value(b.second.tried_anyway); }},
+  });
+  return fields;
+}
+
+namespace {
+
+const FieldTable<driver::ApiRate>& ApiRateFields() {
+  static const FieldTable<driver::ApiRate> fields({
+      {{"budget", Text(), "the service, or the part of its calls that it counts together"},
+       [](const driver::ApiRate& r) { return json::value(r.budget); }},
+      {{"share", Number(),
+        "of the usual rate, up to 1, at its last call; lower after refusals, slow answers or none"},
+       [](const driver::ApiRate& r) { return json::value(r.share); }},
+      {{"waiting", Whole(), "calls that waited for their turn then"},
+       [](const driver::ApiRate& r) { return json::value(r.waiting); }},
+  });
+  return fields;
+}
+
+json::value ApiRates(const ProviderStatus& provider) {
+  json::array rates;
+  for (const driver::ApiRate& rate : provider.api_rates) rates.push_back(ApiRateFields().ToJson(rate));
+  return rates;
+}
+
+}  // namespace
+
 const FieldTable<ProviderStatus>& ProviderFields() {
   static const FieldTable<ProviderStatus> fields({
-      {{"name", Text(), "", false, Kind::kProvider},
+      {{"name", Text(), "of the provider", false, Kind::kProvider},
        [](const ProviderStatus& p) { return json::value(p.name.value); }},
       {{"launchers", ListOf(Text()), "hostnames of those that serve it"},
        [](const ProviderStatus& p) { return json::value_from(p.launchers); }},
@@ -110,7 +182,7 @@ const FieldTable<ProviderStatus>& ProviderFields() {
        [](const ProviderStatus& p) { return json::value(p.is_own); }},
       {{"driver", Text().OrNull(), "null: unknown"},
        [](const ProviderStatus& p) { return TextOrNull(p.driver); }},
-      {{"state", OneOf(ProviderStateWords()), "", false, Kind::kState},
+      {{"state", OneOf(ProviderStateWords()), "whether it can be used", false, Kind::kState},
        [](const ProviderStatus& p) { return json::value(ToString(p.state)); }},
       {{"state_age", Whole(), "seconds since it came into this state"},
        [](const ProviderStatus& p) { return Cell::Since(p.since); }},
@@ -120,6 +192,10 @@ const FieldTable<ProviderStatus>& ProviderFields() {
        [](const ProviderStatus& p) { return TextOrNull(p.health.fault); }},
       {{"notices", ListOf(Text()), "what needs attention although it can be used: hosts that do not answer"},
        [](const ProviderStatus& p) { return json::value_from(p.notices); }},
+      {{"api_rates", ListOf(ApiRateFields().type()),
+        "how services of its cloud are called that have not borne all calls; empty for those of other "
+        "launchers"},
+       &ApiRates},
       {{"next_start", Whole().OrNull(), "seconds until it is tried again"},
        [](const ProviderStatus& p) {
          if (!p.next_start) return json::value();
@@ -132,6 +208,8 @@ const FieldTable<ProviderStatus>& ProviderFields() {
          if (!p.pause) return nullptr;
          return PauseFields().ToJson({p.name, *p.pause});
        }},
+      {{"breakers", ListOf(BreakerFields().type()), "those of it, its pools and labels that are open"},
+       &OpenBreakers},
       {{"max_concurrency", Whole().OrNull(), "launches at a time; null: any number, or unknown"},
        [](const ProviderStatus& p) {
          return p.max_concurrency > 0 ? json::value(p.max_concurrency) : json::value();
@@ -148,7 +226,78 @@ const FieldTable<ProviderStatus>& ProviderFields() {
       {{"nodes", MapOf(Whole()), "number of nodes by state"},
        [](const ProviderStatus& p) { return Counts(p.nodes); }},
       {{"labels", ListOf(Text()), "that its pools offer", false, Kind::kLabel}, &LabelNames},
-      {{"pools", ListOf(PoolFields().type()), ""}, &Pools},
+      {{"pools", ListOf(PoolFields().type()), "of all launchers"}, &Pools},
+  });
+  return fields;
+}
+
+namespace {
+
+bool IsPool(const ComponentEntry& entry) { return entry.second.kind == ComponentKind::kPool; }
+
+}  // namespace
+
+// Fields that only pools have are null or empty for other components.
+const FieldTable<ComponentEntry>& ComponentFields() {
+  static const FieldTable<ComponentEntry> fields({
+      {{"path", Text(), "of its entry, below the directory of components"},
+       [](const ComponentEntry& c) { return json::value(c.first); }},
+      {{"kind", OneOf({"launcher", "builder", "pool"}), "of program, or a pool of a launcher"},
+       [](const ComponentEntry& c) { return json::value(ToString(c.second.kind)); }},
+      {{"hostname", Text(), "of the host that it runs on"},
+       [](const ComponentEntry& c) { return json::value(c.second.hostname); }},
+      {{"state", OneOf({"initializing", "running", "paused", "stopped"}), "as it announces it", false,
+        Kind::kState},
+       [](const ComponentEntry& c) { return json::value(ToString(c.second.state)); }},
+      {{"version", Text().OrNull(), "of the program"},
+       [](const ComponentEntry& c) { return TextCell(c.second.version); }},
+      {{"launcher", Text().OrNull(), "of a pool: how it signs what it declines"},
+       [](const ComponentEntry& c) { return TextOrNull(c.second.id.value); }},
+      {{"provider", Text().OrNull(), "of a pool", false, Kind::kProvider},
+       [](const ComponentEntry& c) { return TextOrNull(c.second.provider_name.value); }},
+      {{"pool", Text().OrNull(), "its name"},
+       [](const ComponentEntry& c) {
+         return c.second.name ? json::value(c.second.name->value) : json::value();
+       }},
+      {{"labels", ListOf(Text()), "that a pool offers", false, Kind::kLabel},
+       [](const ComponentEntry& c) { return JsonNames(c.second.supported_labels); }},
+      {{"priority", Whole().OrNull(), "of a pool; smaller is preferred"},
+       [](const ComponentEntry& c) { return IsPool(c) ? json::value(c.second.priority) : json::value(); }},
+      {{"is_paused", Flag().OrNull(), "of a pool: its oldest accepted request waits for capacity"},
+       [](const ComponentEntry& c) { return IsPool(c) ? json::value(c.second.is_paused) : json::value(); }},
+  });
+  return fields;
+}
+
+using listing::Problem;
+
+const FieldTable<Problem>& ProblemFields() {
+  static const FieldTable<Problem> fields({
+      {{"id", Text(), "the same for as long as the problem lasts"},
+       [](const Problem& p) { return json::value(p.id()); }},
+      {{"kind", OneOf(listing::ProblemKinds()), "what the problem is, for programs"},
+       [](const Problem& p) { return json::value(p.kind); }},
+      {{"severity", OneOf(listing::SeverityWords()),
+        "bad: something does not work until an operator acts; wait: it may pass by itself"},
+       [](const Problem& p) { return json::value(ToString(p.severity)); }},
+      {{"since", Number().OrNull(),
+        "in seconds since the epoch: where it is not known, since when the first "
+        "request that it delays waits; null: nor is there one"},
+       [](const Problem& p) { return p.since ? json::value(ToSeconds(*p.since)) : json::value(); }},
+      {{"topic", Text().OrNull(), "the resource that it is about, such as providers"},
+       [](const Problem& p) {
+         return p.subject.topic.empty() ? json::value() : json::value(p.subject.topic);
+       }},
+      {{"key", Text().OrNull(), "the name or id of its entry there; null: no single one"},
+       [](const Problem& p) { return TextOrNull(p.subject.key); }},
+      {{"text", Text(), "a sentence without a full stop"},
+       [](const Problem& p) { return json::value(p.text); }},
+      {{"remedy", Text(), "what to do, likewise"}, [](const Problem& p) { return json::value(p.remedy); }},
+      {{"delayed_requests", Whole(), "requests that wait because of it, maybe of others as well"},
+       [](const Problem& p) { return json::value(p.delayed_requests); }},
+      {{"command", Text(), "shows more of it"}, [](const Problem& p) { return json::value(p.command); }},
+      {{"rank", Whole(), "of those with the same severity and delay, the smaller one is more urgent"},
+       [](const Problem& p) { return json::value(RankOf(p)); }},
   });
   return fields;
 }

@@ -1,5 +1,7 @@
 #include "web/api/json_type.h"
 
+#include <fmt/format.h>
+
 #include <boost/json/array.hpp>
 
 #include "base/text.h"
@@ -60,6 +62,13 @@ JsonType JsonType::OrNull() const {
   return type;
 }
 
+JsonType JsonType::Within(std::int64_t smallest, std::int64_t largest) const {
+  JsonType type = *this;
+  type.least = smallest;
+  type.most = largest;
+  return type;
+}
+
 JsonType Text() { return Simple(JsonType::Kind::kText); }
 JsonType OneOf(std::vector<std::string_view> words) {
   JsonType type = Text();
@@ -99,6 +108,10 @@ json::object SchemaOf(const JsonType& type) {
     if (type.is_nullable) words.emplace_back(nullptr);
     schema["enum"] = std::move(words);
   }
+  // A text has no more characters than bytes.
+  bool is_text = type.kind == JsonType::Kind::kText;
+  if (type.least) schema[is_text ? "minLength" : "minimum"] = *type.least;
+  if (type.most) schema[is_text ? "maxLength" : "maximum"] = *type.most;
   if (type.kind == JsonType::Kind::kList) schema["items"] = SchemaOf(*type.entries);
   if (type.kind == JsonType::Kind::kMap) schema["additionalProperties"] = SchemaOf(*type.entries);
   if (type.kind == JsonType::Kind::kObject) DescribeObject(type.fields, schema);
@@ -111,6 +124,10 @@ std::string DescriptionOf(const JsonType& type) {
   std::string text(NameOf(type.kind).readable);
   if (type.kind == JsonType::Kind::kList) text += " of " + DescriptionOf(*type.entries);
   if (type.kind == JsonType::Kind::kMap) text += " with values: " + DescriptionOf(*type.entries);
+  if (type.most && type.kind == JsonType::Kind::kText)
+    text += fmt::format(" of at most {} bytes", *type.most);
+  if (type.most && type.kind == JsonType::Kind::kWhole)
+    text += fmt::format(" from {} to {}", *type.least, *type.most);
   if (!type.words.empty()) text = Join({type.words.begin(), type.words.end()}, ", ");
   return type.is_nullable ? text + " or null" : text;
 }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +24,12 @@ struct JsonType {
   std::shared_ptr<const JsonType> entries = nullptr;  // of lists, and of maps from texts
   std::vector<FieldDoc> fields;                       // of objects
   std::vector<JsonType> alternatives = {};            // of kEither
+  // Of a whole number its bounds, of a text those of its length in bytes; none: not stated.
+  std::optional<std::int64_t> least = std::nullopt;
+  std::optional<std::int64_t> most = std::nullopt;
 
   JsonType OrNull() const;
+  JsonType Within(std::int64_t least, std::int64_t most) const;
 };
 
 // A field of an object, without where its value comes from.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "web/lists/recent_answers.h"
 
 namespace nodepool::web {
 namespace {

@@ -15,7 +15,7 @@ boost::json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::s
 // GET /api/v1/openapi.json, which describes the given endpoints and itself. The loop outlives it.
 Endpoint OpenApiEndpoint(const std::vector<Endpoint>& endpoints, const std::string& version, Loop& loop);
 
-// docs/reference/api.md.
+// The endpoints below /api/ in Markdown, for build/docs/reference/api.md.
 std::string ApiReference(const std::vector<Endpoint>& endpoints);
 
 }  // namespace nodepool::web

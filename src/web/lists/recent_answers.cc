@@ -1,10 +1,12 @@
 #include "web/lists/recent_answers.h"
 
+#include <ctime>
+
 #include "async/attempt.h"
 #include "base/time_text.h"
-#include "web/caching.h"
 
 namespace nodepool::web {
+
 namespace {
 
 constexpr Duration kFresh = std::chrono::seconds(1);
@@ -70,6 +72,13 @@ Task<Response> RecentAnswers::Answer(Request request, std::string key, std::stri
     response.shared_body = made->body;
   }
   co_return response;
+}
+
+void AddCachingHeaders(net::HttpResponse& response, WallTime computed) {
+  response.headers.emplace_back("Access-Control-Allow-Origin", "*");
+  response.headers.emplace_back("Cache-Control", "max-age=1, public");
+  response.headers.emplace_back("Last-Modified", HttpDate(computed));
+  response.headers.emplace_back("Expires", HttpDate(computed + std::chrono::seconds(1)));
 }
 
 }  // namespace nodepool::web

@@ -9,6 +9,8 @@
 
 #include "async/gate.h"
 #include "async/pace.h"
+#include "base/clock.h"
+#include "net/http/http.h"
 #include "web/router.h"
 
 namespace nodepool::web {
@@ -48,5 +50,9 @@ class RecentAnswers {
   std::map<std::string, Made> made_;  // by key
   std::uint64_t generation_ = 0;      // how often it was cleared
 };
+
+// Adds the headers of every successful answer: any page may read it, and it may be cached for a second
+// (operations.md 6.6).
+void AddCachingHeaders(net::HttpResponse& response, WallTime computed);
 
 }  // namespace nodepool::web

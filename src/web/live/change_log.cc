@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "web/live/change_text.h"
-#include "web/live/creation.h"
 #include "web/live/entries.h"
 
 namespace nodepool::web {
@@ -32,7 +31,7 @@ const FieldTable<ChangeEntry>& ChangeFields() {
        [](const ChangeEntry& c) { return json::value(c.id); }},
       {{"at", Number(), "seconds since the epoch"},
        [](const ChangeEntry& c) { return json::value(ToSeconds(c.at)); }},
-      {{"kind", OneOf({"node", "request", "image", "provider", "label"}), ""},
+      {{"kind", OneOf({"node", "request", "image", "provider", "label"}), "what it is about"},
        [](const ChangeEntry& c) { return json::value(c.kind); }},
       {{"about", Text(), "key of the node, request, build, upload, provider, label or component"},
        [](const ChangeEntry& c) { return Cell::OfText(c.about); }},
@@ -44,7 +43,7 @@ const FieldTable<ChangeEntry>& ChangeFields() {
 ChangeLog::ChangeLog(Loop& loop, const launcher::Launcher& launcher,
                      std::function<void(const ChangeEntry&)> added)
     : loop_(loop), launcher_(launcher), added_(std::move(added)) {
-  launcher::Records records = launcher.records();
+  const store::Caches& records = launcher.records();
   auto record_of = [](const auto* stored) { return stored != nullptr ? &stored->record : nullptr; };
   subscriptions_.push_back(
       records.nodes.OnChange([this, record_of](const NodeId& id, const auto* before, const auto* after) {
@@ -56,13 +55,11 @@ ChangeLog::ChangeLog(Loop& loop, const launcher::Launcher& launcher,
         Add("request", id.value, TextOfChange(id, record_of(before), record_of(after), loop_.Now() - made));
       }));
   subscriptions_.push_back(records.images.OnBuild(
-      [this, record_of](const store::StoredBuild* before, const store::StoredBuild* after) {
-        const store::BuildKey& key = (after != nullptr ? after : before)->id;
+      [this, record_of](const store::BuildKey& key, const auto* before, const auto* after) {
         Add("image", PathOf(key), TextOfChange(key, record_of(before), record_of(after)));
       }));
   subscriptions_.push_back(records.images.OnUpload(
-      [this, record_of](const store::StoredUpload* before, const store::StoredUpload* after) {
-        const store::UploadKey& key = (after != nullptr ? after : before)->id;
+      [this, record_of](const store::UploadKey& key, const auto* before, const auto* after) {
         Add("image", PathOf(key), TextOfChange(key, record_of(before), record_of(after)));
       }));
   subscriptions_.push_back(records.pauses.OnChange(
@@ -70,12 +67,16 @@ ChangeLog::ChangeLog(Loop& loop, const launcher::Launcher& launcher,
         Add("provider", name.value, TextOfChange(name, before, after));
       }));
   subscriptions_.push_back(
+      records.breakers.OnChange([this](const BreakerKey& key, const Breaker* before, const Breaker* after) {
+        Add("provider", key.provider.value, TextOfChange(key, before, after));
+      }));
+  subscriptions_.push_back(
       records.components.OnChange([this](const std::string& path, const Component* before,
                                          const Component* after) { ComponentChanged(path, before, after); }));
 }
 
 void ChangeLog::Add(std::string_view kind, std::string about, std::string text) {
-  if (text.empty() || !launcher_.records().is_complete()) return;
+  if (text.empty() || !launcher_.records().synced()) return;
   std::deque<ChangeEntry>& entries = entries_[kind];
   entries.push_front({++last_id_, loop_.Now(), kind, std::move(about), std::move(text)});
   if (entries.size() > kMaxOfAKind) entries.pop_back();

@@ -173,6 +173,15 @@ std::string TextOfChange(const LabelName& name, const ShortStock* before, const 
   return fmt::format("Label {} is short of min-ready nodes: {}.", name, Excerpt(after->why, kMaxReason));
 }
 
+std::string TextOfChange(const BreakerKey& key, const Breaker* before, const Breaker* after) {
+  std::string what = fmt::format("The breaker of {}", ToString(key));
+  if (after == nullptr) return what + " is closed.";
+  if (before == nullptr) return fmt::format("{} is open: {}.", what, EvidenceOf(*after));
+  if (after->failed_probes > before->failed_probes)
+    return what + " stays open: the launch that was tried failed.";
+  return "";
+}
+
 std::string TextOfChange(const ProviderName& name, const ProviderPause*, const ProviderPause* after) {
   if (after == nullptr) return fmt::format("Provider {} is not paused any more.", name);
   return fmt::format("Provider {} is {} by {}.", name, after->is_drained ? "drained" : "paused",

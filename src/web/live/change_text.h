@@ -27,6 +27,8 @@ std::string TextOfChange(const std::string& hostname, const ProviderName& name, 
                          const ProviderReport* after);
 // Of a label's stock of min-ready nodes: once for each cause, whatever its figures.
 std::string TextOfChange(const LabelName& name, const ShortStock* before, const ShortStock* after);
+// Of a breaker: that it opens, is tested in vain, or closes.
+std::string TextOfChange(const BreakerKey& key, const Breaker* before, const Breaker* after);
 // Of a provider's switch.
 std::string TextOfChange(const ProviderName& name, const ProviderPause* before, const ProviderPause* after);
 

@@ -1,6 +1,7 @@
 #include "web/live/entries.h"
 
 #include <boost/json/serialize.hpp>
+#include <utility>
 
 #include "web/api/api_fields.h"
 #include "web/requests/lease_fields.h"
@@ -58,7 +59,7 @@ Published::Entries ProviderEntries(const launcher::Launcher& launcher) {
   return entries;
 }
 
-Published::Entries ComponentEntries(const launcher::Records& records) {
+Published::Entries ComponentEntries(const store::Caches& records) {
   Published::Entries entries;
   for (const ComponentEntry& component : records.components.all()) {
     entries[component.first] = ComponentFields().WithTimes(component);
@@ -66,11 +67,25 @@ Published::Entries ComponentEntries(const launcher::Records& records) {
   return entries;
 }
 
-Published::Entries JobEntries(const launcher::Records& records) {
+Published::Entries JobEntries(const store::Caches& records) {
   Published::Entries entries;
   for (const auto& [id, rule] : records.jobs.rules()) {
     entries[id.value] = JobFields().WithTimes({rule, records.nodes, records.jobs});
   }
+  return entries;
+}
+
+Published::Entries RunnerEntries(const launcher::Launcher& launcher) {
+  Published::Entries entries;
+  for (const listing::RunnerSetRow& set : listing::RunnerSets(launcher.records().runners))
+    entries[set.key.str()] = RunnerFields().WithTimes(set);
+  return entries;
+}
+
+Published::Entries RunnerJobEntries(const launcher::Launcher& launcher) {
+  Published::Entries entries;
+  for (const listing::RunnerJobRow& job : RunnerJobsOf(launcher))
+    entries[job.set + "/" + job.id] = RunnerJobFields().WithTimes(job);
   return entries;
 }
 
@@ -79,6 +94,28 @@ Published::Entries ProblemEntries(const launcher::Launcher& launcher) {
   for (const listing::Problem& problem : launcher.Problems())
     entries[problem.id()] = ProblemFields().WithTimes(problem);
   return entries;
+}
+
+void Published::Replace(Entries entries, const See& see) {
+  Entries before = std::exchange(entries_, std::move(entries));
+  for (const auto& [key, json] : before) {
+    if (!entries_.contains(key)) see(key, nullptr);
+  }
+  for (const auto& [key, json] : entries_) {
+    auto known = before.find(key);
+    if (known == before.end() || known->second != json) see(key, &json);
+  }
+}
+
+void Published::Set(const std::string& key, std::optional<std::string> json, const See& see) {
+  if (!json) {
+    if (entries_.erase(key) > 0) see(key, nullptr);
+    return;
+  }
+  auto [entry, is_new] = entries_.try_emplace(key);
+  if (!is_new && entry->second == *json) return;
+  entry->second = std::move(*json);
+  see(key, &entry->second);
 }
 
 }  // namespace nodepool::web

@@ -1,12 +1,16 @@
 #include "web/live/event_ring.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <vector>
 
+#include "base/text.h"
+
 namespace nodepool::web {
+
 namespace {
 
 constexpr std::size_t kMaxRecent = 16;
@@ -75,6 +79,20 @@ std::optional<EventRing::Part> EventRing::Read(Position from, Topics topics, con
   if (auto found = recent_.find(key); found != recent_.end()) return found->second;
   if (recent_.size() >= kMaxRecent) recent_.clear();
   return recent_[key] = Join(from, topics, viewer);
+}
+
+Expected<Topics> ReadTopics(std::string_view names) {
+  Topics topics;
+  if (names.empty()) return topics.set().reset(static_cast<std::size_t>(Topic::kLeases));
+  for (const std::string& name : Split(names, ',')) {
+    auto found = std::ranges::find(kTopicNames, name);
+    if (found == std::end(kTopicNames)) {
+      return Unexpected(Verdict::kInvalid,
+                        fmt::format("topics are {}, not {}.", fmt::join(kTopicNames, ", "), Excerpt(name)));
+    }
+    topics.set(static_cast<std::size_t>(found - std::begin(kTopicNames)));
+  }
+  return topics;
 }
 
 }  // namespace nodepool::web

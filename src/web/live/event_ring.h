@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bitset>
+#include <compare>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -10,10 +12,62 @@
 #include <tuple>
 
 #include "base/clock.h"
-#include "web/live/audience.h"
-#include "web/live/topic.h"
+#include "base/error.h"
 
 namespace nodepool::web {
+
+// Who may see an event. One about a lease is encoded twice: for its client, whose text has access data, and
+// for others who may see the leases of all.
+struct Audience {
+  std::string client = {};  // whose lease it is about; empty: everybody may see the event
+  bool is_client = false;   // for that client alone, else for the others
+};
+
+// The client of a stream.
+struct Viewer {
+  std::string client = {};  // name of its token; empty: none was asked for
+  bool sees_all = false;    // leases of other clients, too
+
+  auto operator<=>(const Viewer&) const = default;
+};
+
+inline bool MaySee(const Viewer& viewer, const Audience& audience) {
+  if (audience.client.empty()) return true;
+  bool is_own = viewer.client == audience.client;
+  return audience.is_client ? is_own : viewer.sees_all && !is_own;
+}
+
+// What an event of the stream is about. Those of records have the names of the resources under /api/v1.
+enum class Topic {
+  kNodes,
+  kRequests,
+  kImages,
+  kBuilds,
+  kUploads,
+  kProviders,
+  kComponents,
+  kJobs,
+  kProblems,
+  kRunners,
+  kRunnerJobs,
+  kLeases,
+  kChanges,
+  kSamples,
+  kStatus
+};
+inline constexpr std::string_view kTopicNames[] = {
+    "nodes",    "requests", "images",      "builds", "uploads", "providers", "components", "jobs",
+    "problems", "runners",  "runner_jobs", "leases", "changes", "samples",   "status"};
+
+constexpr std::string_view NameOf(Topic topic) { return kTopicNames[static_cast<std::size_t>(topic)]; }
+
+using Topics = std::bitset<std::size(kTopicNames)>;
+
+inline bool Contains(Topics topics, Topic topic) { return topics[static_cast<std::size_t>(topic)]; }
+
+// "nodes,requests"; where it is empty all topics but leases, which not everybody may see. Error(kInvalid)
+// names a topic that there is not.
+Expected<Topics> ReadTopics(std::string_view names);
 
 // The latest events, as text of a stream of Server-Sent Events. A reader is only a position: the number of
 // its next event. So a reader costs nothing while it waits, and what is kept is bounded whatever readers do.

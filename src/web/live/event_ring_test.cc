@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "web/live/topic.h"
-
 namespace nodepool::web {
 namespace {
 

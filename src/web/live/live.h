@@ -2,15 +2,18 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "async/alarm.h"
 #include "base/metrics/prometheus.h"
 #include "launcher/launcher.h"
+#include "web/access/access.h"
 #include "web/lists/recent_answers.h"
 #include "web/live/change_log.h"
 #include "web/live/event_stream.h"
 #include "web/live/record_events.h"
 #include "web/live/sampler.h"
+#include "web/router.h"
 
 namespace nodepool::web {
 
@@ -50,5 +53,9 @@ class Live {
   int lonely_beats_ = 0;  // in succession
   WallTime followed_since_{};
 };
+
+// GET /api/v1/events: changes as Server-Sent Events; /api/v1/changes: the latest, in words; /api/v1/samples:
+// for charts (http.md 1). `access` outlives them.
+std::vector<Endpoint> LiveEndpoints(Loop& loop, std::shared_ptr<Live> live, Access& access);
 
 }  // namespace nodepool::web

@@ -31,7 +31,7 @@ RecordEvents::RecordEvents(Loop& loop, const launcher::Launcher& launcher, Feed&
 
 void RecordEvents::Start() {
   if (is_started()) return;
-  launcher::Records records = launcher_.records();
+  const store::Caches& records = launcher_.records();
   subscriptions_.push_back(records.nodes.OnChange([this](const NodeId& id, const auto*, const auto*) {
     nodes_.insert(id);
     Wake();
@@ -44,14 +44,16 @@ void RecordEvents::Start() {
     images_.insert(name);
     Wake();
   }));
-  subscriptions_.push_back(records.images.OnBuild([this](const auto* before, const auto* after) {
-    builds_.insert((after != nullptr ? after : before)->id);
-    Wake();
-  }));
-  subscriptions_.push_back(records.images.OnUpload([this](const auto* before, const auto* after) {
-    uploads_.insert((after != nullptr ? after : before)->id);
-    Wake();
-  }));
+  subscriptions_.push_back(
+      records.images.OnBuild([this](const store::BuildKey& key, const auto*, const auto*) {
+        builds_.insert(key);
+        Wake();
+      }));
+  subscriptions_.push_back(
+      records.images.OnUpload([this](const store::UploadKey& key, const auto*, const auto*) {
+        uploads_.insert(key);
+        Wake();
+      }));
   subscriptions_.push_back(records.leases.OnChange(
       [this](const LeaseId&, const store::StoredLease* before, const store::StoredLease* after) {
         LeaseChanged(after != nullptr ? after : before);
@@ -174,24 +176,26 @@ void RecordEvents::CompareSmallResources(bool is_reported) {
   auto compare = [&](Topic topic, Published::Entries entries) {
     published_[topic].Replace(std::move(entries), Reporter(topic, is_reported));
   };
-  launcher::Records records = launcher_.records();
+  const store::Caches& records = launcher_.records();
   compare(Topic::kProviders, ProviderEntries(launcher_));
   compare(Topic::kComponents, ComponentEntries(records));
   compare(Topic::kJobs, JobEntries(records));
+  compare(Topic::kRunners, RunnerEntries(launcher_));
+  compare(Topic::kRunnerJobs, RunnerJobEntries(launcher_));
   compare(Topic::kStatus, {{"launcher", Status()}});
 }
 
 // While ZooKeeper is away, those last seen remain.
 void RecordEvents::CompareProblems(bool is_reported) {
   next_problems_ = loop_.SteadyNow() + kProblemsInterval;
-  if (!launcher_.records().is_complete()) return;
+  if (!launcher_.records().synced()) return;
   published_[Topic::kProblems].Replace(ProblemEntries(launcher_), Reporter(Topic::kProblems, is_reported));
 }
 
 // Requests are reported again whose reasons for waiting have changed.
 void RecordEvents::CompareWaits() {
   std::map<RequestId, std::size_t> now;
-  launcher::Records records = launcher_.records();
+  const store::Caches& records = launcher_.records();
   for (RequestState state : {RequestState::kRequested, RequestState::kPending}) {
     for (const RequestId& id : records.requests.InState(state)) {
       if (now.size() >= kMaxWaits) break;
@@ -206,7 +210,7 @@ void RecordEvents::CompareWaits() {
 
 std::string RecordEvents::Status() const {
   bool is_ready = launcher_.is_ready();
-  boost::json::object status{{"is_complete", launcher_.records().is_complete()}, {"is_ready", is_ready}};
+  boost::json::object status{{"is_complete", launcher_.records().synced()}, {"is_ready", is_ready}};
   status["fault"] = is_ready ? boost::json::value() : boost::json::value(launcher_.WhyNotReady());
   return boost::json::serialize(status);
 }

@@ -8,12 +8,12 @@
 #include "async/alarm.h"
 #include "base/subscription.h"
 #include "launcher/launcher.h"
+#include "web/live/entries.h"
 #include "web/live/event_stream.h"
-#include "web/live/published.h"
 
 namespace nodepool::web {
 
-// Makes events of changed records, once however many clients listen; of leases twice (audience.h).
+// Makes events of changed records, once however many clients listen; of leases twice (event_ring.h).
 //
 // A changed record is encoded once in 50 ms at most. What no cache reports, or what is made from many
 // records, is compared twice a second while somebody listens: providers, components, jobs, why requests wait;

@@ -42,8 +42,8 @@ JsonType PercentilesType() {
 
 JsonType LaunchesType() {
   return MapOf(ObjectOf(
-      {{"ready", Whole(), ""},
-       {"failed", Whole(), ""},
+      {{"ready", Whole(), "nodes that became ready"},
+       {"failed", Whole(), "nodes that were given up"},
        {"errors", Whole(), "attempts of this launcher that failed, also where a later one was good"}}));
 }
 

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "launcher/stats/stats_metrics.h"
-#include "web/live/creation.h"
+#include "web/live/entries.h"
 
 namespace nodepool::web {
 namespace {
@@ -31,7 +31,7 @@ Sampler::Sampler(Loop& loop, const launcher::Launcher& launcher, const metrics::
       day_(kMinutesInADay),
       next_(loop.SteadyNow() + kInterval),
       tick_(loop, [this] { Tick(); }) {
-  launcher::Records records = launcher.records();
+  const store::Caches& records = launcher.records();
   for (const auto& [id, node] : records.nodes.all()) Count(&node.record, 1);
   subscriptions_.push_back(records.nodes.OnChange([this](const NodeId&, const auto* before,
                                                          const auto* after) {
@@ -76,7 +76,7 @@ void Sampler::RequestChanged(const store::StoredRequest* before, const store::St
 }
 
 Level Sampler::Now() const {
-  launcher::Records records = launcher_.records();
+  const store::Caches& records = launcher_.records();
   Level level;
   for (NodeState state : kStates) level.nodes[ToString(state)] = records.nodes.InState(state).size();
   level.requests_waiting = records.requests.InState(RequestState::kRequested).size() +
@@ -96,7 +96,7 @@ void Sampler::Tick() {
   next_ += kInterval;
   if (next_ <= loop_.SteadyNow()) next_ = loop_.SteadyNow() + kInterval;  // the host slept
   tick_.SetFor(next_);
-  if (!launcher_.records().is_complete()) return;
+  if (!launcher_.records().synced()) return;
   Level level = Now();
   if (++ticks_ % kIntervalsInAMinute == 0) day_.Close(loop_.Now(), level);
   added_(hour_.Close(loop_.Now(), std::move(level)));

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "web/page/page_files.h"
 
 namespace nodepool::web {
+
 namespace {
 
 constexpr const char* kPolicy =

@@ -6,7 +6,6 @@
 #include <regex>
 
 #include "async/testing/virtual_time.h"
-#include "web/page/page_files.h"
 
 namespace nodepool::web {
 namespace {

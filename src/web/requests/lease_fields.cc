@@ -22,7 +22,7 @@ json::value PortOf(const NodeEntry& entry) {
 }
 
 template <class OptionalText>
-FieldTable<NodeEntry>::Field TextField(std::string key, OptionalText Node::*member, std::string text = "") {
+FieldTable<NodeEntry>::Field TextField(std::string key, OptionalText Node::*member, std::string text) {
   return {{std::move(key), Text().OrNull(), std::move(text)},
           [member](const NodeEntry& n) { return TextCell(n.node.record.*member); }};
 }
@@ -30,27 +30,28 @@ FieldTable<NodeEntry>::Field TextField(std::string key, OptionalText Node::*memb
 const FieldTable<NodeEntry>& NodeEntryFields() {
   static const FieldTable<NodeEntry> fields({
       {{"id", Text(), "ten digits"}, [](const NodeEntry& n) { return Cell::OfText(n.node.id.value); }},
-      {{"labels", ListOf(Text()), ""}, [](const NodeEntry& n) { return JsonNames(n.node.record.type); }},
+      {{"labels", ListOf(Text()), "that the node serves"},
+       [](const NodeEntry& n) { return JsonNames(n.node.record.type); }},
       TextField("interface_ip", &Node::interface_ip, "the address to connect to"),
-      TextField("public_ipv4", &Node::public_ipv4),
-      TextField("private_ipv4", &Node::private_ipv4),
-      TextField("public_ipv6", &Node::public_ipv6),
-      TextField("hostname", &Node::hostname),
+      TextField("public_ipv4", &Node::public_ipv4, "where it has one"),
+      TextField("private_ipv4", &Node::private_ipv4, "where it has one"),
+      TextField("public_ipv6", &Node::public_ipv6, "where it has one"),
+      TextField("hostname", &Node::hostname, "as the cloud reports it"),
       TextField("connection_type", &Node::connection_type, "ssh, winrm ..."),
       {{"connection_port", Any(), "a number, or an object with access data"}, &PortOf},
       {{"host_keys", ListOf(Text()), "of its SSH server"},
        [](const NodeEntry& n) { return json::value_from(n.node.record.host_keys); }},
-      TextField("username", &Node::username),
-      TextField("python_path", &Node::python_path),
-      TextField("shell_type", &Node::shell_type),
+      TextField("username", &Node::username, "to log in with"),
+      TextField("python_path", &Node::python_path, "of the Python on it, for Ansible"),
+      TextField("shell_type", &Node::shell_type, "of its shell, for Ansible"),
       {{"attributes", Any(), "as configured for the pool"},
        [](const NodeEntry& n) { return n.node.record.attributes.value(); }},
-      {{"provider", Text().OrNull(), ""},
+      {{"provider", Text().OrNull(), "where it is"},
        [](const NodeEntry& n) { return TextOrNull(n.node.record.provider.value); }},
-      TextField("cloud", &Node::cloud),
-      TextField("region", &Node::region),
+      TextField("cloud", &Node::cloud, "the name of the cloud in the configuration of its driver"),
+      TextField("region", &Node::region, "of the cloud"),
       TextField("az", &Node::az, "availability zone"),
-      TextField("image", &Node::image_id),
+      TextField("image", &Node::image_id, "the cloud's image, or the upload's path"),
   });
   return fields;
 }
@@ -86,7 +87,7 @@ json::value WaitsOf(const LeaseEntry& entry) {
 
 // Null while no launcher has accepted the request.
 json::value ReadyOf(const LeaseEntry& entry) {
-  const launcher::Records& records = entry.launcher.records();
+  const store::Caches& records = entry.launcher.records();
   const RequestId& id = entry.lease.record.request;
   const store::StoredRequest* request = id.empty() ? nullptr : records.requests.Find(id);
   if (request == nullptr || request->record.state != RequestState::kPending) return {};
@@ -105,15 +106,15 @@ json::value SecondsOrNull(const std::optional<WallTime>& time) {
 const FieldTable<LeaseEntry>& LeaseFields() {
   static const FieldTable<LeaseEntry> fields({
       {{"id", Text(), "32 hex digits"}, [](const LeaseEntry& l) { return Cell::OfText(l.lease.id.value); }},
-      {{"state", OneOf(LeaseStateWords()), "", false, listing::Kind::kState},
+      {{"state", OneOf(LeaseStateWords()), "what is true of the lease", false, listing::Kind::kState},
        [](const LeaseEntry& l) { return StateCell(l.lease.record.state); }},
       {{"client", Text(), "name of the token that made it"},
        [](const LeaseEntry& l) { return Cell::OfText(l.lease.record.client); }},
       {{"labels", ListOf(Text()), "one for each node", false, listing::Kind::kLabel},
        [](const LeaseEntry& l) { return JsonNames(l.lease.record.labels); }},
-      {{"requestor", Text().OrNull(), ""},
+      {{"requestor", Text().OrNull(), "as its client gave it, else the token's name"},
        [](const LeaseEntry& l) { return TextCell(l.lease.record.requestor); }},
-      {{"tenant", Text().OrNull(), ""},
+      {{"tenant", Text().OrNull(), "whose quota counts"},
        [](const LeaseEntry& l) { return TextCell(l.lease.record.tenant_name); }},
       {{"request", Text().OrNull(), "id of the node request, while it waits"},
        [](const LeaseEntry& l) { return TextOrNull(l.lease.record.request.value); }},

@@ -2,7 +2,7 @@
 #include <list>
 
 #include "async/task_group.h"
-#include "web/live/live_endpoints.h"
+#include "web/live/live.h"
 #include "web/requests/requests_site_for_test.h"
 
 namespace nodepool::web {

@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/serialize.hpp>
 #include <charconv>
 
 #include "base/digest.h"
 #include "base/text.h"
 #include "model/json.h"
 #include "model/provider_pause.h"
-#include "web/json_body.h"
+#include "web/body_table.h"
 
 namespace nodepool::web {
+
 namespace {
 
 namespace json = boost::json;
@@ -73,58 +75,63 @@ std::string DigestOf(const OrderBody& body) {
   return Sha256Hex(json::serialize(asked));
 }
 
+const BodyTable<OrderBody>& OrderKeys() {
+  using Table = BodyTable<OrderBody>;
+  using launcher::LeaseOrder;
+  auto of = [](auto LeaseOrder::*member) {
+    return [member](OrderBody& body) -> auto& { return body.order.*member; };
+  };
+  static const Table table({
+      {{"labels", Either(ListOf(Text()), MapOf(Whole())),
+        "one for each node, or counts by label; at most 100 nodes, names of at most 128 bytes"},
+       [](const json::value& value, OrderBody& body) { body.order.labels = ReadLabels(value); }},
+      Table::OfWhole("priority", 0, kMaxPriority, "smaller is first; 200 without it", &OrderBody::priority)
+          .Optional(),
+      {{"relative_priority", Number(), "among requests of the same priority", true},
+       [](const json::value& value, OrderBody& body) {
+         body.order.relative_priority = ReadNumber("relative_priority", value);
+       }},
+      Table::OfText("requestor", "who asks; the token's name without it", of(&LeaseOrder::requestor))
+          .Optional(),
+      Table::OfText("tenant", "whose quota counts", of(&LeaseOrder::tenant)).Optional(),
+      Table::OfText("provider", "the one that is preferred", of(&LeaseOrder::provider)).Optional(),
+      Table::OfWhole("lease", kMinLease, kMaxLease, "seconds without a renewal; 300 without it",
+                     of(&LeaseOrder::lease_seconds))
+          .Optional(),
+  });
+  return table;
+}
+
+const BodyTable<HoldBody>& HoldKeys() {
+  using Table = BodyTable<HoldBody>;
+  static const Table table({
+      Table::OfText("node", "one of the lease's", &HoldBody::node),
+      Table::OfText("reason", "for people", &HoldBody::reason, kMaxOperatorReason).Optional(),
+      Table::OfWhole("seconds", 1, kMaxHoldSeconds, "how long; without it until max-hold-age",
+                     &HoldBody::seconds)
+          .Optional(),
+  });
+  return table;
+}
+
 }  // namespace
 
 Expected<OrderBody> ReadOrderBody(const Request& request) {
   return ReadBody<OrderBody>([&request](OrderBody& body) {
-    launcher::LeaseOrder& order = body.order;
-    BodyReaders readers = {
-        {"labels", [&](const json::value& v) { order.labels = ReadLabels(v); }},
-        {"priority",
-         [&](const json::value& v) {
-           body.priority = static_cast<int>(ReadWhole("priority", v, 0, kMaxPriority));
-         }},
-        {"relative_priority",
-         [&](const json::value& v) { order.relative_priority = ReadNumber("relative_priority", v); }},
-        {"requestor", [&](const json::value& v) { order.requestor = ReadText("requestor", v); }},
-        {"tenant", [&](const json::value& v) { order.tenant = ReadText("tenant", v); }},
-        {"provider", [&](const json::value& v) { order.provider = ProviderName(ReadText("provider", v)); }},
-        {"lease",
-         [&](const json::value& v) { order.lease_seconds = ReadWhole("lease", v, kMinLease, kMaxLease); }}};
-    ReadMembers(request, readers);
-    if (order.labels.empty()) throw Error(Verdict::kInvalid, "labels is required.");
-    order.asked = DigestOf(body);
+    OrderKeys().Take(request, body);
+    if (body.order.requestor && body.order.requestor->starts_with(kOwnRequestors))
+      throw WrongValue("requestor", fmt::format("a text that does not begin with {}", kOwnRequestors));
+    body.order.asked = DigestOf(body);
   });
 }
 
-JsonType OrderBodyType() {
-  return ObjectOf({{"labels", Either(ListOf(Text()), MapOf(Whole())),
-                    "one for each node, or counts by label; at most 100 nodes, names of at most 128 bytes"},
-                   {"priority", Whole(), "0 to 999, smaller is first; 200 without it", true},
-                   {"relative_priority", Number(), "among requests of the same priority", true},
-                   {"requestor", Text(), "who asks; the token's name without it", true},
-                   {"tenant", Text(), "whose quota counts", true},
-                   {"provider", Text(), "the one that is preferred", true},
-                   {"lease", Whole(), "seconds without a renewal, 30 to 86400; 300 without it", true}});
-}
+JsonType OrderBodyType() { return OrderKeys().type(); }
 
 Expected<HoldBody> ReadHoldBody(const Request& request) {
-  return ReadBody<HoldBody>([&request](HoldBody& body) {
-    BodyReaders readers = {
-        {"node", [&](const json::value& v) { body.node = NodeId(ReadText("node", v)); }},
-        {"reason", [&](const json::value& v) { body.reason = ReadText("reason", v, kMaxOperatorReason); }},
-        {"seconds",
-         [&](const json::value& v) { body.seconds = ReadWhole("seconds", v, 1, kMaxHoldSeconds); }}};
-    ReadMembers(request, readers);
-    if (body.node.empty()) throw Error(Verdict::kInvalid, "node is required.");
-  });
+  return ReadBody<HoldBody>([&request](HoldBody& body) { HoldKeys().Take(request, body); });
 }
 
-JsonType HoldBodyType() {
-  return ObjectOf({{"node", Text(), "one of the lease's"},
-                   {"reason", Text(), "for people", true},
-                   {"seconds", Whole(), "how long; without it until max-hold-age", true}});
-}
+JsonType HoldBodyType() { return HoldKeys().type(); }
 
 Expected<std::string> ReadIdempotencyKey(const Request& request) {
   if (!request.headers.contains("idempotency-key")) return std::string();
@@ -148,6 +155,42 @@ Expected<Duration> ReadWait(const Request& request) {
   if (!is_whole || seconds < 0 || seconds > kMaxWait)
     return Unexpected(Verdict::kInvalid, fmt::format("wait is a whole number from 0 to {}.", kMaxWait));
   return Duration(std::chrono::seconds(seconds));
+}
+
+namespace {
+
+constexpr int kDefaultPriority = 200;
+
+bool Allows(const config::WebToken& token, const LabelName& label) {
+  if (token.labels.empty()) return true;
+  return std::ranges::any_of(
+      token.labels, [&](const std::string& pattern) { return config::MatchesPattern(label.value, pattern); });
+}
+
+}  // namespace
+
+std::string ApplyToken(const config::WebToken& token, OrderBody& body) {
+  launcher::LeaseOrder& order = body.order;
+  for (const LabelName& label : order.labels) {
+    if (Allows(token, label)) continue;
+    return fmt::format("The token {} allows the labels {}, not {}.", token.name, Join(token.labels, ", "),
+                       Excerpt(label.value));
+  }
+  order.priority = body.priority.value_or(static_cast<int>(token.priority.value_or(kDefaultPriority)));
+  if (token.priority && order.priority < *token.priority)
+    return fmt::format("The token {} allows priorities from {} on, not {}.", token.name, *token.priority,
+                       order.priority);
+  if (token.tenant && order.tenant && *order.tenant != *token.tenant)
+    return fmt::format("The token {} is for the tenant {}, not {}.", token.name, *token.tenant,
+                       Excerpt(*order.tenant));
+  if (token.max_nodes && order.labels.size() > static_cast<std::size_t>(*token.max_nodes))
+    return fmt::format("The token {} allows {} nodes at a time, not {}.", token.name, *token.max_nodes,
+                       order.labels.size());
+  if (token.max_nodes) order.max_nodes = static_cast<std::size_t>(*token.max_nodes);
+  if (token.tenant) order.tenant = token.tenant;
+  if (!order.requestor) order.requestor = token.name;
+  order.client = token.name;
+  return "";
 }
 
 }  // namespace nodepool::web

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "config/web_tokens.h"
 #include "launcher/leases/lease_desk.h"
 #include "web/router.h"
 
@@ -34,5 +35,9 @@ JsonType HoldBodyType();
 Expected<std::string> ReadIdempotencyKey(const Request& request);
 // The parameter `wait`, in seconds.
 Expected<Duration> ReadWait(const Request& request);
+
+// Puts what the token decides into the order: client, tenant, priority, requestor, number of nodes. Returns
+// why the token does not allow what is asked for; empty: it does.
+std::string ApplyToken(const config::WebToken& token, OrderBody& body);
 
 }  // namespace nodepool::web

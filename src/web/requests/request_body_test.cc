@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include "web/access/tokens_for_test.h"
-#include "web/requests/token_limits.h"
 
 namespace nodepool::web {
 namespace {
@@ -53,7 +52,8 @@ TEST(RequestBodyTest, AnythingElseIsRefusedByName) {
     EXPECT_THAT(FaultOf(R"({"labels": )" + labels + "}"), HasSubstr("labels")) << labels;
   for (std::string member : {R"("priority": 1000)", R"("priority": -1)", R"("priority": "1")",
                              R"("lease": 29)", R"("lease": 86401)", R"("lease": 1e300)", R"("requestor": "")",
-                             R"("tenant": 7)", R"("relative_priority": "x")", R"("relative_priority": NaN)"})
+                             R"("requestor": "NodePool:min-ready")", R"("tenant": 7)",
+                             R"("relative_priority": "x")", R"("relative_priority": NaN)"})
     EXPECT_THAT(FaultOf(R"({"labels": ["a"], )" + member + "}"), HasSubstr(member.substr(1, 5))) << member;
   for (const char* body : {"", "{", "[]", "7", R"({"labels": ["a"]} x)", "{\"labels\": [\"\xff\"]}"})
     EXPECT_NE(FaultOf(body), "") << body;

@@ -13,7 +13,6 @@
 #include "web/json_body.h"
 #include "web/requests/lease_fields.h"
 #include "web/requests/request_body.h"
-#include "web/requests/token_limits.h"
 
 namespace nodepool::web {
 namespace {
@@ -96,8 +95,7 @@ class RequestHandlers {
 Task<Response> RequestHandlers::Handle(Request request, Step step) {
   std::expected<Caller, Response> caller = co_await access_.Identify(request);
   if (!caller) co_return std::move(caller.error());
-  if (!launcher_.records().is_complete())
-    co_return ErrorResponse(request, 503, launcher::Records::kNotComplete);
+  if (!launcher_.records().synced()) co_return ErrorResponse(request, 503, store::Caches::kNotComplete);
   Task<Response> work = (this->*step)(request, *caller);
   Outcome<Response> response = co_await Attempt(std::move(work));
   if (!response) co_return ErrorResponse(request, 503, response.error().message());
@@ -260,7 +258,8 @@ Task<Response> RequestHandlers::Token(const Request&, const Caller& caller) {
 }
 
 EndpointDoc TokenDoc() {
-  JsonType token = ObjectOf({{"name", Text(), ""}, {"scopes", ListOf(Text()), "read, request, operate"}});
+  JsonType token =
+      ObjectOf({{"name", Text(), "of the token"}, {"scopes", ListOf(Text()), "read, request, operate"}});
   return {"Whose token this is, and what it allows.",
           {},
           {{"application/json", std::move(token)}},
@@ -300,7 +299,7 @@ EndpointDoc EndDoc() {
 }
 
 EndpointDoc ListDoc() {
-  JsonType list = ObjectOf({{"leases", ListOf(LeaseFields().type()), ""},
+  JsonType list = ObjectOf({{"leases", ListOf(LeaseFields().type()), "the entries that match"},
                             {"is_complete", Flag(), "false: there are more than the limit allows"}});
   return {"The requests that one's token made, by id; with the scope `operate` those of all.",
           ParametersOf(LeaseFields().type().fields, kMaxListed),

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "zk/recipes/sequence.h"
+#include "zk/types.h"
 
 namespace nodepool::zk {
 namespace {

@@ -161,11 +161,11 @@ class TreeCacheOwnChaosTest : public TreeCacheTest, public ::testing::WithParamI
         co_return;
       }
       case 2: {
-        Result<> unused = co_await faulty.Delete(path, -1);
+        [[maybe_unused]] Result<> unused = co_await faulty.Delete(path, -1);
         co_return;
       }
       case 3: {
-        Result<Stat> unused = co_await faulty.Set(path, RandomData(), -1);
+        [[maybe_unused]] Result<Stat> unused = co_await faulty.Set(path, RandomData(), -1);
         co_return;
       }
       default: {

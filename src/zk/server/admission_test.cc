@@ -8,7 +8,6 @@
 
 #include "base/log/logging.h"
 #include "zk/server/answer.h"
-#include "zk/server/password.h"
 #include "zk/server/server.h"
 #include "zk/wire/wire_for_test.h"
 

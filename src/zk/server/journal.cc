@@ -7,15 +7,16 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
 #include "base/error.h"
-#include "zk/server/free_space.h"
 #include "zk/server/request.h"
 #include "zk/server/sqlite.h"
 
 namespace nodepool::zk::server {
+
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x4e505a4b;
@@ -221,6 +222,19 @@ void Journal::Write(const Changes& changes) {
     sqlite3_exec(sqlite.get(), "ROLLBACK", nullptr, nullptr, nullptr);
     throw;
   }
+}
+
+std::string ShortageText(const std::string& folder, std::uintmax_t available) {
+  constexpr std::uintmax_t kEnough = 10'000'000;
+  if (available >= kEnough) return "";
+  return fmt::format("; {:.1f} MB are free in {}", static_cast<double>(available) / 1e6, folder);
+}
+
+std::string ShortageNear(const std::string& path) {
+  std::error_code error;
+  std::string folder = std::filesystem::path(path).parent_path();
+  std::uintmax_t available = std::filesystem::space(folder, error).available;
+  return error ? "" : ShortageText(folder, available);
 }
 
 }  // namespace nodepool::zk::server

@@ -1,6 +1,8 @@
 #include "zk/server/server.h"
 
 #include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -8,7 +10,7 @@
 
 #include "async/cleanup.h"
 #include "base/error.h"
-#include "zk/server/free_space.h"
+#include "zk/server/journal.h"
 #include "zk/wire/wire_tls.h"
 
 namespace nodepool::zk::server {
@@ -180,6 +182,18 @@ Task<> Server::DeleteContainers() {
     co_await loop_.SleepFor(options_.container_check);
     if (engine_.DeleteEmptyContainers() > 0) AfterChange();
   }
+}
+
+std::string NewPassword() {
+  std::string password(kPasswordSize, '\0');
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(password.data()), kPasswordSize) != 1) {
+    throw Error(Verdict::kFail, "the system gives no random numbers");
+  }
+  return password;
+}
+
+bool IsSameSecret(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 }  // namespace nodepool::zk::server

@@ -2,6 +2,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <cstddef>
 #include <functional>
 #include <list>
 #include <map>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "async/blocking_pool.h"
 #include "async/event.h"
@@ -18,7 +20,6 @@
 #include "zk/server/engine.h"
 #include "zk/server/journal.h"
 #include "zk/server/session_clock.h"
-#include "zk/server/turn.h"
 #include "zk/server/words.h"
 #include "zk/wire/wire_client.h"
 
@@ -145,5 +146,17 @@ class Server {
   Traffic traffic_;
   TaskGroup tasks_;
 };
+
+// Of a session; clients expect this many bytes.
+constexpr std::size_t kPasswordSize = 16;
+
+// Random bytes that cannot be guessed. Error(kFail) when the system has none.
+std::string NewPassword();
+
+// The user of the digest identity by which clients over plain TCP show ServerOptions::client_secret.
+constexpr std::string_view kClientUser = "nodepool";
+
+// Whether both are equal; takes equally long wherever they differ.
+bool IsSameSecret(std::string_view a, std::string_view b);
 
 }  // namespace nodepool::zk::server

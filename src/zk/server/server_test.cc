@@ -1,4 +1,5 @@
 // What tests from outside (tests/peers) cannot see of the embedded server.
+
 #include "zk/server/server.h"
 
 #include <gmock/gmock.h>
@@ -11,11 +12,12 @@
 #include <list>
 
 #include "base/random.h"
-#include "zk/server/password.h"
+#include "zk/server/journal.h"
 #include "zk/server/sqlite.h"
 #include "zk/wire/wire_for_test.h"
 
 namespace nodepool::zk::server {
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -404,5 +406,12 @@ TEST_F(ServerTest, JournalRestoresTheSameTree) {
   }
 }
 
+TEST(FreeSpaceTest, WhatIsLeftIsNamedWhereItIsLittle) {
+  EXPECT_EQ(ShortageText("/state", 123'456), "; 0.1 MB are free in /state");
+  EXPECT_EQ(ShortageText("/state", 1'000'000'000), "");
+  EXPECT_EQ(ShortageNear("/no/such/folder/zookeeper.sqlite"), "") << "it is not known";
+}
+
 }  // namespace
+
 }  // namespace nodepool::zk::server

@@ -1,16 +1,9 @@
 #include "zk/testing/memory_zk.h"
 
-#include <boost/asio/post.hpp>
-#include <deque>
-#include <list>
-#include <map>
-
-#include "async/event.h"
 #include "base/error.h"
 #include "base/scope_exit.h"
-#include "zk/tree/server_watches.h"
-#include "zk/wire/wire_paths.h"
-#include "zk/wire/wire_watches.h"
+#include "zk/testing/memory_link.h"
+#include "zk/tree/path.h"
 
 namespace nodepool::testing {
 
@@ -18,30 +11,8 @@ using namespace zk;
 
 namespace {
 
-using Action = std::move_only_function<void()>;
-using OnError = std::move_only_function<void(std::exception_ptr)>;
-
 // Requests and answers beyond this are refused by a real server.
 constexpr std::size_t kMaxData = 1'048'575;
-
-std::exception_ptr MakeError(Verdict verdict, std::string message) {
-  return std::make_exception_ptr(Error(verdict, std::move(message)));
-}
-
-std::exception_ptr SessionGone() { return MakeError(Verdict::kLostSession, "the ZooKeeper session is over"); }
-
-// An operation on its way to the servers.
-struct Call {
-  bool is_write;
-  std::move_only_function<Action()> execute;  // at the servers; returns what the client does with the answer
-  OnError fail;
-};
-
-// Something on its way to the client: an answer, or a watch event (no `fail`).
-struct Message {
-  Action deliver;
-  OnError fail;
-};
 
 bool IsOrdinary(Code code) {
   switch (code) {
@@ -66,12 +37,6 @@ Result<T> OrThrow(Result<T> result) {
 }
 
 template <class T>
-Task<T> TakeFrom(std::shared_ptr<OneShot<T>> answer) {
-  T value = co_await answer->Take();
-  co_return std::move(value);
-}
-
-template <class T>
 Task<T> Refused(std::exception_ptr error) {
   std::rethrow_exception(error);
   co_return T();
@@ -87,7 +52,8 @@ std::size_t SizeOf(const Op& op) {
 std::exception_ptr FaultIn(const std::vector<Op>& ops) {
   std::size_t size = 0;
   for (const Op& op : ops) size += SizeOf(op);
-  if (size > kMaxData) return MakeError(Verdict::kInvalid, "the request is larger than ZooKeeper takes");
+  if (size > kMaxData)
+    return std::make_exception_ptr(Error(Verdict::kInvalid, "the request is larger than ZooKeeper takes"));
   try {
     CheckPaths(ops);
   } catch (...) {
@@ -97,314 +63,6 @@ std::exception_ptr FaultIn(const std::vector<Op>& ops) {
 }
 
 }  // namespace
-
-// The state that all clients share.
-struct MemoryZk::Ensemble {
-  Ensemble(Loop& loop, MemoryZkOptions options) : loop(loop), options(options) {
-    tree.OnChange([this](const DataTree::Change& change) {
-      if (on_write) on_write(writer, change.event);
-      Announce(change.event);
-    });
-  }
-  ~Ensemble() {
-    for (auto& [session, timer] : expiries) loop.clock().CancelTimer(timer);
-  }
-
-  void Announce(const WatchEvent& change);
-
-  // Does `action` after `delay`, in the order of the calls for equal delays.
-  void After(Duration delay, Action action) {
-    if (options.jitter > Duration(0)) {
-      delay += Duration(options.random->Below(static_cast<std::uint64_t>(options.jitter.count())));
-    }
-    if (delay.count() == 0) {
-      boost::asio::post(loop.context(), std::move(action));
-    } else {
-      loop.clock().CallAt(loop.SteadyNow() + delay, std::move(action));
-    }
-  }
-
-  void ExpireLater(std::int64_t session) {
-    expiries[session] = loop.clock().CallAt(loop.SteadyNow() + options.session_timeout, [this, session] {
-      expiries.erase(session);
-      tree.CloseSession(session);
-    });
-  }
-  void KeepAlive(std::int64_t session) {
-    auto timer = expiries.find(session);
-    if (timer == expiries.end()) return;
-    loop.clock().CancelTimer(timer->second);
-    expiries.erase(timer);
-  }
-
-  Loop& loop;
-  MemoryZkOptions options;
-  DataTree tree;
-  ServerWatches watches;
-  std::map<ServerWatches::ConnectionId, Link*> connections;
-  std::map<const Client*, std::shared_ptr<Link>> clients;
-  std::map<std::int64_t, Clock::TimerId> expiries;
-  WriteListener on_write;
-  std::int64_t writer = 0;  // the session whose transaction is being carried out
-  ServerWatches::ConnectionId last_connection = 0;
-  std::int64_t last_session = 0x1000;
-};
-
-// A client's end of a connection. Shared with the actions that are in flight, which do nothing once
-// the client is destroyed.
-class MemoryZk::Link : public std::enable_shared_from_this<Link> {
- public:
-  explicit Link(Ensemble& ensemble) : ensemble_(ensemble) {}
-  ~Link() {
-    Leave();
-    FailAll(SessionGone(), true);
-  }
-
-  // `run` works on the tree at the servers, `finish` converts its outcome into the caller's answer
-  // at the client.
-  template <class T, class Run, class Finish>
-  Task<T> Submit(bool is_write, Run run, Finish finish) {
-    auto answer = std::make_shared<OneShot<T>>();
-    Call call;
-    call.is_write = is_write;
-    call.execute = [answer, run = std::move(run), finish = std::move(finish)]() mutable -> Action {
-      try {
-        return [answer, outcome = run(), finish = std::move(finish)]() mutable {
-          answer->Set(finish(std::move(outcome)));
-        };
-      } catch (...) {
-        return [answer, error = std::current_exception()] { answer->Fail(error); };
-      }
-    };
-    call.fail = [answer](std::exception_ptr error) { answer->Fail(error); };
-    Send(std::move(call));
-    return TakeFrom(std::move(answer));
-  }
-
-  void Connect();
-  void Disconnect(UnderWay under_way);
-  void Reconnect();
-  void Expire();
-  void LoseWatches();
-  void Close();
-  void Receive(const WatchEvent& event);
-
-  Subscription Listen(std::function<void(SessionState)> listener);
-
-  Ensemble& ensemble() { return ensemble_; }
-  WatchTable& table() { return *table_; }
-  ServerWatches::ConnectionId connection() const { return connection_; }
-  SessionState state() const { return state_; }
-  Session session() const { return session_; }
-  Counters counters() const { return counters_; }
-
- private:
-  bool IsConnected() const { return state_ == SessionState::kConnected; }
-  Duration HalfWay() const { return ensemble_.options.latency / 2; }
-
-  void Send(Call call);
-  void ExecuteNext();
-  void Post(Message message);
-  void DeliverNext();
-  void FailAll(std::exception_ptr error, bool also_unsent);
-  void Establish();
-  void StartSession();
-  void Leave();
-  void Lose();
-  void Enter(SessionState state);
-  // An action for later that does nothing once this connection has ended.
-  Action Guarded(void (Link::*method)());
-
-  Ensemble& ensemble_;
-  SessionState state_ = SessionState::kConnecting;
-  Session session_;
-  bool is_cut_ = false;
-  ServerWatches::ConnectionId connection_ = 0;  // 0: none
-  std::uint64_t attempt_ = 0;                   // counts connections and attempts
-  std::int64_t seen_zxid_ = 0;
-  std::deque<Call> unsent_;
-  std::deque<Call> sent_;
-  std::deque<Message> inbox_;
-  std::shared_ptr<WatchTable> table_ = std::make_shared<WatchTable>();
-  std::list<std::shared_ptr<std::function<void(SessionState)>>> listeners_;
-  Counters counters_;
-};
-
-void MemoryZk::Ensemble::Announce(const WatchEvent& change) {
-  for (const auto& [connection_id, event] : watches.Trigger(change)) {
-    auto link = connections.find(connection_id);
-    if (link != connections.end()) link->second->Receive(event);
-  }
-}
-
-Action MemoryZk::Link::Guarded(void (Link::*method)()) {
-  return [weak = weak_from_this(), attempt = attempt_, method] {
-    auto self = weak.lock();
-    if (self && self->attempt_ == attempt) (self.get()->*method)();
-  };
-}
-
-void MemoryZk::Link::Send(Call call) {
-  if (state_ == SessionState::kLost || state_ == SessionState::kClosed) return call.fail(SessionGone());
-  if (!IsConnected()) {
-    unsent_.push_back(std::move(call));
-    return;
-  }
-  ++(call.is_write ? counters_.writes : counters_.reads);
-  sent_.push_back(std::move(call));
-  ensemble_.After(HalfWay(), Guarded(&Link::ExecuteNext));
-}
-
-void MemoryZk::Link::ExecuteNext() {
-  if (sent_.empty()) return;
-  Call call = std::move(sent_.front());
-  sent_.pop_front();
-  Message answer;
-  if (ensemble_.tree.IsOpen(session_.id)) {
-    answer.deliver = call.execute();
-  } else {
-    auto fail = std::make_shared<OnError>(std::move(call.fail));
-    answer.deliver = [fail] { (*fail)(SessionGone()); };
-    call.fail = [fail](std::exception_ptr error) { (*fail)(error); };
-  }
-  answer.deliver = [this, zxid = ensemble_.tree.last_zxid(), deliver = std::move(answer.deliver)]() mutable {
-    seen_zxid_ = zxid;
-    deliver();
-  };
-  answer.fail = std::move(call.fail);
-  Post(std::move(answer));
-}
-
-void MemoryZk::Link::Receive(const WatchEvent& event) {
-  Message message;
-  message.deliver = [this, event] { table_->Dispatch(event); };
-  Post(std::move(message));
-}
-
-void MemoryZk::Link::Post(Message message) {
-  inbox_.push_back(std::move(message));
-  ensemble_.After(HalfWay(), Guarded(&Link::DeliverNext));
-}
-
-void MemoryZk::Link::DeliverNext() {
-  if (inbox_.empty()) return;
-  Message message = std::move(inbox_.front());
-  inbox_.pop_front();
-  message.deliver();
-}
-
-void MemoryZk::Link::FailAll(std::exception_ptr error, bool also_unsent) {
-  for (Message& message : std::exchange(inbox_, {})) {
-    if (message.fail) message.fail(error);
-  }
-  for (Call& call : std::exchange(sent_, {})) call.fail(error);
-  if (!also_unsent) return;
-  for (Call& call : std::exchange(unsent_, {})) call.fail(error);
-}
-
-void MemoryZk::Link::Connect() {
-  ++attempt_;
-  ensemble_.After(ensemble_.options.latency, Guarded(&Link::Establish));
-}
-
-void MemoryZk::Link::Establish() {
-  if (session_.id != 0 && !ensemble_.tree.IsOpen(session_.id)) return Lose();
-  if (session_.id == 0) StartSession();
-  ensemble_.KeepAlive(session_.id);
-  connection_ = ++ensemble_.last_connection;
-  ensemble_.connections[connection_] = this;
-  auto missed = ensemble_.watches.Restore(ensemble_.tree, connection_, seen_zxid_, table_->Paths());
-  state_ = SessionState::kConnected;
-  for (const WatchEvent& event : missed) Receive(event);
-  for (Call& call : std::exchange(unsent_, {})) Send(std::move(call));
-  Enter(SessionState::kConnected);
-}
-
-void MemoryZk::Link::StartSession() {
-  session_.id = ++ensemble_.last_session;
-  ++session_.generation;
-  ensemble_.tree.OpenSession(session_.id);
-}
-
-// Ends the connection at the servers' side; the session continues until its time-out.
-void MemoryZk::Link::Leave() {
-  ++attempt_;
-  if (connection_ == 0) return;
-  ensemble_.watches.RemoveAll(connection_);
-  ensemble_.connections.erase(connection_);
-  connection_ = 0;
-  if (ensemble_.tree.IsOpen(session_.id)) ensemble_.ExpireLater(session_.id);
-}
-
-void MemoryZk::Link::Disconnect(UnderWay under_way) {
-  if (is_cut_ || state_ == SessionState::kClosed) return;
-  is_cut_ = true;
-  if (under_way == UnderWay::kDone) {
-    while (!sent_.empty()) ExecuteNext();
-  }
-  Leave();
-  if (!IsConnected()) return;
-  FailAll(MakeError(Verdict::kRetry, "the connection to ZooKeeper was lost"), false);
-  Enter(SessionState::kSuspended);
-}
-
-void MemoryZk::Link::Reconnect() {
-  if (!is_cut_ || state_ == SessionState::kClosed) return;
-  is_cut_ = false;
-  Connect();
-}
-
-void MemoryZk::Link::Expire() {
-  ensemble_.KeepAlive(session_.id);
-  ensemble_.tree.CloseSession(session_.id);
-  if (IsConnected()) ensemble_.After(HalfWay(), Guarded(&Link::Lose));
-}
-
-void MemoryZk::Link::LoseWatches() {
-  protocol::WatchPaths paths = table_->Paths();
-  for (const auto* list : {&paths.data, &paths.exist, &paths.child, &paths.persistent, &paths.recursive}) {
-    for (const std::string& path : *list) ensemble_.watches.Remove(path, connection_, true, true);
-  }
-}
-
-void MemoryZk::Link::Lose() {
-  Leave();
-  state_ = SessionState::kLost;
-  FailAll(SessionGone(), true);
-  table_->DropOneShots();
-  Enter(SessionState::kLost);
-  if (state_ != SessionState::kLost) return;  // a listener closed the client
-  session_.id = 0;
-  Enter(SessionState::kConnecting);
-  Connect();
-}
-
-void MemoryZk::Link::Close() {
-  if (state_ == SessionState::kClosed) return;
-  state_ = SessionState::kClosed;
-  if (connection_ != 0) ensemble_.tree.CloseSession(session_.id);
-  Leave();
-  FailAll(SessionGone(), true);
-  table_->DropOneShots();
-  Enter(SessionState::kClosed);
-}
-
-void MemoryZk::Link::Enter(SessionState state) {
-  state_ = state;
-  auto listeners = listeners_;
-  for (const auto& listener : listeners) {
-    if (*listener && state_ == state) (*listener)(state);
-  }
-}
-
-Subscription MemoryZk::Link::Listen(std::function<void(SessionState)> listener) {
-  auto entry = std::make_shared<std::function<void(SessionState)>>(std::move(listener));
-  listeners_.push_back(entry);
-  return Subscription([weak = weak_from_this(), entry] {
-    if (auto self = weak.lock()) self->listeners_.remove(entry);
-    *entry = nullptr;
-  });
-}
 
 // The interface; the link implements everything behind it.
 class MemoryZk::ClientOfTree : public Client {

@@ -1,10 +1,15 @@
 #include "zk/tree/path.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/text.h"
+#include "zk/wire/protocol.h"
 
 namespace nodepool::zk {
+
 namespace {
 
 bool IsRelative(std::string_view component) { return component == "." || component == ".."; }
@@ -42,6 +47,63 @@ bool IsValidPath(std::string_view path) {
   if (path.empty() || path.front() != '/') return false;
   if (path.size() == 1) return true;
   return IsValidUtf8(path) && HasOnlyProperComponents(path) && HasOnlyProperCharacters(path);
+}
+
+namespace {
+
+[[noreturn]] void Refuse(std::string_view path, std::string_view why) {
+  throw Error(Verdict::kInvalid, fmt::format("znode path \"{}\" {}", Excerpt(path), why));
+}
+
+bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+void CheckComponent(std::string_view path, std::string_view component) {
+  if (component.empty()) Refuse(path, "has an empty component");
+  if (component == "." || component == "..") Refuse(path, "is relative: \".\" and \"..\" are not allowed");
+}
+
+}  // namespace
+
+void CheckPath(std::string_view path, bool may_end_in_slash) {
+  if (path.empty() || path[0] != '/') Refuse(path, "does not start with \"/\"");
+  bool is_ascii = true;
+  std::size_t start = 1;
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    if (IsControl(path[i])) Refuse(path, "has a control character");
+    if (static_cast<unsigned char>(path[i]) >= 0x80) is_ascii = false;
+    if (path[i] != '/') continue;
+    CheckComponent(path, path.substr(start, i - start));
+    start = i + 1;
+  }
+  if (!is_ascii && !IsValidUtf8(path)) Refuse(path, "is not UTF-8");
+  if (start < path.size()) return CheckComponent(path, path.substr(start));
+  if (path.size() > 1 && !may_end_in_slash) Refuse(path, "ends in \"/\"");
+}
+
+void CheckPaths(const std::vector<Op>& ops) {
+  for (const Op& op : ops) {
+    const auto* create = std::get_if<CreateOp>(&op);
+    bool may_end_in_slash = create && protocol::IsSequential(create->mode);
+    std::visit([&](const auto& kind) { CheckPath(kind.path, may_end_in_slash); }, op);
+    if (create && protocol::CreateOpCode(create->mode) == protocol::OpCode::kCreateTtl) {
+      Refuse(create->path, "cannot be created with a time to live in a transaction");
+    }
+  }
+}
+
+std::string NormalizedChroot(std::string_view chroot) {
+  while (chroot.ends_with('/')) chroot.remove_suffix(1);
+  if (chroot.empty()) return "";
+  CheckPath(chroot);
+  return std::string(chroot);
+}
+
+std::optional<std::string_view> WithoutChroot(std::string_view path, std::string_view chroot) {
+  if (!path.starts_with(chroot)) return std::nullopt;
+  path.remove_prefix(chroot.size());
+  if (path.empty()) return "/";
+  if (path[0] != '/') return std::nullopt;
+  return path;
 }
 
 }  // namespace nodepool::zk

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+
 namespace nodepool::zk {
+
 namespace {
 
 TEST(PathTest, AcceptsWhatAServerAccepts) {
@@ -24,5 +27,38 @@ TEST(PathTest, RefusesWhatAServerRefuses) {
   EXPECT_FALSE(IsValidPath(std::string_view("/a\0b", 4)));
 }
 
+TEST(WirePathsTest, Paths) {
+  for (const char* good : {"/", "/a", "/a/b", "/.a", "/a..", "/...", "/a b", "/\u00fc"}) {
+    EXPECT_NO_THROW(CheckPath(good)) << good;
+  }
+  for (const char* bad :
+       {"", "a", "//", "/a/", "/a//b", "/.", "/..", "/a/../b", "/./b", "/a\n", "/\x7f", "/\xff"}) {
+    EXPECT_THROW(CheckPath(bad), Error) << bad;
+  }
+  EXPECT_THROW(CheckPath(std::string_view("/a\0b", 4)), Error);
+  EXPECT_NO_THROW(CheckPath("/a/", true)) << "a sequential create";
+  EXPECT_THROW(CheckPath("/a//", true), Error);
+}
+
+TEST(WirePathsTest, PartsOfATransaction) {
+  EXPECT_NO_THROW(CheckPaths({CreateOp{"/a/", "", CreateMode::kEphemeralSequential}, CheckOp{"/"}}));
+  EXPECT_THROW(CheckPaths({CreateOp{"/a/", "", CreateMode::kPersistent}}), Error);
+  EXPECT_THROW(CheckPaths({DeleteOp{"/a"}, SetOp{"b", ""}}), Error);
+  EXPECT_THROW(CheckPaths({CreateOp{"/a", "", CreateMode::kPersistentTtl}}), Error);
+}
+
+TEST(WirePathsTest, Chroot) {
+  EXPECT_EQ(NormalizedChroot(""), "");
+  EXPECT_EQ(NormalizedChroot("/"), "");
+  EXPECT_EQ(NormalizedChroot("/np/"), "/np");
+  EXPECT_THROW(NormalizedChroot("np"), Error);
+  EXPECT_EQ(WithoutChroot("/np/a", "/np"), "/a");
+  EXPECT_EQ(WithoutChroot("/np", "/np"), "/");
+  EXPECT_EQ(WithoutChroot("/npx/a", "/np"), std::nullopt);
+  EXPECT_EQ(WithoutChroot("/a", "/np"), std::nullopt);
+  EXPECT_EQ(WithoutChroot("/a", ""), "/a");
+}
+
 }  // namespace
+
 }  // namespace nodepool::zk

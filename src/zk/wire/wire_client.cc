@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "zk/wire/wire_paths.h"
+#include "zk/tree/path.h"
 #include "zk/wire/wire_session.h"
 
 namespace nodepool::zk {

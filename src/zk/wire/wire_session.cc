@@ -10,7 +10,7 @@
 #include "async/deadline.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "zk/wire/wire_paths.h"
+#include "zk/tree/path.h"
 #include "zk/wire/wire_tls.h"
 
 namespace nodepool::zk {

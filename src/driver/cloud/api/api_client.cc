@@ -32,7 +32,7 @@ std::optional<Duration> RetryAfter(const net::HttpReply& reply) {
   return std::min<Duration>(std::chrono::seconds(seconds), kMaxPause);
 }
 
-const std::string& BudgetOf(const ApiRequest& request) {
+const std::string& BudgetName(const ApiRequest& request) {
   return request.budget.empty() ? request.service : request.budget;
 }
 
@@ -110,9 +110,17 @@ ApiClient::ApiClient(Loop& loop, BlockingPool& pool, Random& random, net::HttpCl
       change_rate_(loop_, options_.change_rate.value_or(RateLimiter::Settings())),
       read_rate_(loop_, options_.read_rate.value_or(RateLimiter::Settings())),
       logged_slowdowns_(loop_, [this](std::uint64_t more) {
-        logger_.Info("{} more calls of cloud {} were refused in the last minute, as there were too many",
-                     more, options_.cloud);
+        logger_.Info("{} more times in the last minute a service of cloud {} was overloaded", more,
+                     options_.cloud);
       }) {}
+
+ApiClient::Budget::Budget(Loop& loop, const Options& options)
+    : changes(loop, options.change_rate.value_or(RateLimiter::Settings())),
+      reads(loop, options.read_rate.value_or(RateLimiter::Settings())) {}
+
+ApiClient::Budget& ApiClient::BudgetOf(const ApiRequest& request) {
+  return budgets_.try_emplace(BudgetName(request), loop_, options_).first->second;
+}
 
 Task<net::HttpReply> ApiClient::Call(ApiRequest request) {
   Backoff pauses(kPauses, random_);
@@ -186,7 +194,7 @@ std::optional<Duration> ApiClient::PauseAfter(const ApiRequest& request, const n
                                               const Fault& fault, Tries& tries, Backoff& pauses,
                                               SteadyTime sent) {
   if (IsTooBusy(request, reply.status, fault)) {
-    RateOf(request).SlowDown(sent);
+    RateOf(request).Refused(sent);
     if (++tries.busy > request.retries) return std::nullopt;
     return PauseService(request, reply, pauses.Next());
   }
@@ -200,14 +208,17 @@ std::optional<Duration> ApiClient::PauseAfter(const ApiRequest& request, const n
 // of a back-off only one at a time is sent, which may begin the next.
 Task<> ApiClient::WaitForTurn(const ApiRequest& request) {
   const auto order = request.is_freeing() ? RateLimiter::Order::kLater : RateLimiter::Order::kFirst;
-  const std::string& budget = BudgetOf(request);
+  Budget& budget = BudgetOf(request);
+  ++budget.waiting;
+  ScopeExit passed([&budget] { --budget.waiting; });
   while (true) {
-    while (loop_.SteadyNow() < paused_until_[budget]) {
-      SteadyTime until = paused_until_[budget];
+    while (loop_.SteadyNow() < budget.paused_until) {
+      SteadyTime until = budget.paused_until;
       co_await loop_.SleepUntil(until);
     }
     co_await RateOf(request).WaitForTurn(order);
-    if (loop_.SteadyNow() >= paused_until_[budget]) co_return;
+    co_await (request.reads() ? read_rate_ : change_rate_).WaitForTurn(order);
+    if (loop_.SteadyNow() >= budget.paused_until) co_return;
   }
 }
 
@@ -218,7 +229,14 @@ Task<ApiClient::Answer> ApiClient::Send(const ApiRequest& request) {
   net::HttpCall call = request.call;
   call.may_be_repeated = request.is_idempotent();
   Signer::Renew renew = co_await signer_.Sign(call);
+  SteadyTime sent = loop_.SteadyNow();
   Outcome<net::HttpReply> reply = co_await Attempt(SendCounted(request, std::move(call)));
+  if (reply) {
+    NoteAnswer(request, sent);
+  } else {
+    NoteNoAnswer(request, reply.error(), sent);
+  }
+  ReportRate(request);
   Answer answer{std::move(reply), std::move(renew)};
   co_return answer;
 }
@@ -237,7 +255,7 @@ Duration ApiClient::PauseService(const ApiRequest& request, const net::HttpReply
   Duration pause = wanted.value_or(otherwise);
   // Beyond that the lower rate protects the service.
   Duration shared = wanted.value_or(std::min(pause, kMaxSharedPause));
-  SteadyTime& until = paused_until_[BudgetOf(request)];
+  SteadyTime& until = BudgetOf(request).paused_until;
   until = std::max(until, loop_.SteadyNow() + shared);
   ReportRate(request);
   if (logged_slowdowns_.Admits()) {
@@ -251,16 +269,42 @@ Duration ApiClient::PauseService(const ApiRequest& request, const net::HttpReply
   return pause;
 }
 
+void ApiClient::NoteAnswer(const ApiRequest& request, SteadyTime sent) {
+  bool says_nothing = request.call.upload.has_value();  // its time depends on the file
+  if (says_nothing || !RateOf(request).Answered(request.name, sent)) return;
+  if (!logged_slowdowns_.Admits()) return;
+  logger_.Warning(
+      "The {} service of cloud {} answers much slower than usual ({:.1f} s to {}); calling it at {:.0f} % of "
+      "the usual rate",
+      request.service, options_.cloud, std::chrono::duration<double>(loop_.SteadyNow() - sent).count(),
+      request.name, 100 * RateOf(request).Share());
+}
+
+// An address that is not known, or a certificate that is not valid, says nothing about the load.
+void ApiClient::NoteNoAnswer(const ApiRequest& request, const Failure& failure, SteadyTime sent) {
+  try {
+    failure.Rethrow();
+  } catch (const net::HttpError& error) {
+    bool is_of_network = error.verdict() == Verdict::kRetry || error.verdict() == Verdict::kTimedOut;
+    if (is_of_network && !error.is_unknown_host()) RateOf(request).Unanswered(sent);
+  } catch (...) {
+    return;
+  }
+}
+
 void ApiClient::ReportRate(const ApiRequest& request) {
   const CallMetrics& metrics = options_.metrics;
-  double share = RateOf(request).Share();
-  double& reported = reported_shares_.try_emplace(BudgetOf(request), 1).first->second;
-  if (metrics.observer == nullptr || std::exchange(reported, share) == share) return;
-  metrics.observer->ApiRateChanged({metrics.provider, metrics.driver, BudgetOf(request), share});
+  Budget& budget = BudgetOf(request);
+  double share = std::min(budget.reads.Share(), budget.changes.Share());
+  bool is_same = budget.reported_share == share && budget.reported_waiting == budget.waiting;
+  if (metrics.observer == nullptr || is_same) return;
+  budget.reported_share = share;
+  budget.reported_waiting = budget.waiting;
+  metrics.observer->ApiRateChanged(
+      {metrics.provider, metrics.driver, BudgetName(request), share, budget.waiting});
 }
 
 void ApiClient::Count(const ApiRequest& request, int status, Duration duration) {
-  ReportRate(request);
   const CallMetrics& metrics = options_.metrics;
   if (metrics.observer == nullptr) return;
   ApiCall call;

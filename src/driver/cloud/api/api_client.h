@@ -68,8 +68,8 @@ struct Remedies {
 
 // Calls one cloud's services under one account. Signs the calls; bounds how many are under way; backs off
 // from a service that asks for it (429, 503, a refusal with Retry-After), and calls it at a lower rate for a
-// while; renews the signature once when a service does not accept it; repeats what may be repeated after a
-// network fault.
+// while, as well as one that answers slowly or not at all (rate_share.h); renews the signature once when a
+// service does not accept it; repeats what may be repeated after a network fault.
 class ApiClient {
  public:
   struct Options {
@@ -81,8 +81,8 @@ class ApiClient {
     // has it.
     std::function<std::string(const net::HttpReply& answer)> request_id;
     Remedies remedies;
-    // Limits for calls that change something, and for the others; none: unlimited, as long as the service
-    // accepts all.
+    // Limits for calls that change something, and for the others, of all services; none: unlimited, as long
+    // as a service bears all.
     std::optional<RateLimiter::Settings> change_rate;
     std::optional<RateLimiter::Settings> read_rate;
     // How often what may be repeated is repeated: after a network fault; after 500, 502 and 504 of which the
@@ -117,6 +117,23 @@ class ApiClient {
     bool has_renewed = false;
   };
 
+  // What calls of one budget have: rates that adapt to what the service bears.
+  struct Budget {
+    Budget(Loop& loop, const Options& options);
+
+    RateLimiter changes;
+    RateLimiter reads;
+    SteadyTime paused_until{};
+    std::size_t waiting = 0;  // calls that wait for their turn
+    double reported_share = 1;
+    std::size_t reported_waiting = 0;
+  };
+
+  Budget& BudgetOf(const ApiRequest& request);
+  RateLimiter& RateOf(const ApiRequest& request) {
+    Budget& budget = BudgetOf(request);
+    return request.reads() ? budget.reads : budget.changes;
+  }
   std::string RequestIdOf(const net::HttpReply& reply) const;
   Task<> WaitForTurn(const ApiRequest& request);
   Task<Answer> Send(const ApiRequest& request);
@@ -124,7 +141,8 @@ class ApiClient {
   std::optional<Duration> PauseAfter(const ApiRequest& request, const net::HttpReply& reply,
                                      const Fault& fault, Tries& tries, Backoff& pauses, SteadyTime sent);
   Duration PauseService(const ApiRequest& request, const net::HttpReply& reply, Duration otherwise);
-  RateLimiter& RateOf(const ApiRequest& request) { return request.reads() ? read_rate_ : change_rate_; }
+  void NoteAnswer(const ApiRequest& request, SteadyTime sent);
+  void NoteNoAnswer(const ApiRequest& request, const Failure& failure, SteadyTime sent);
   void ReportRate(const ApiRequest& request);
   void Count(const ApiRequest& request, int status, Duration duration);
 
@@ -139,10 +157,10 @@ class ApiClient {
   Gate reads_;
   Gate changes_;
   Gate uploads_;
+  // The configured rates, of all budgets together.
   RateLimiter change_rate_;
   RateLimiter read_rate_;
-  std::map<std::string, double> reported_shares_;   // by budget
-  std::map<std::string, SteadyTime> paused_until_;  // by budget
+  std::map<std::string, Budget> budgets_;
   LogThrottle logged_slowdowns_;
 };
 

@@ -292,6 +292,74 @@ TEST_F(ApiClientTest, TheRateGivesWayRecoversAndIsReported) {
   EXPECT_EQ(rates.size(), reported) << "only changes are reported";
 }
 
+// RATE-3
+TEST_F(ApiClientTest, AServiceThatAnswersMuchSlowerThanUsualIsCalledLess) {
+  log::Capture log;
+  for (int i = 0; i < 20; ++i) Call(Request());
+  EXPECT_TRUE(rates.empty()) << "nothing fails";
+  http.latency = 5s;
+  for (int i = 0; i < 3; ++i) Call(Request());
+  ASSERT_FALSE(rates.empty());
+  EXPECT_EQ(rates.back().share, 0.5);
+  EXPECT_EQ(rates.back().budget, "compute");
+  EXPECT_EQ(log.Count("The compute service of cloud vendor answers much slower than usual (5.0 s to things)"),
+            1);
+}
+
+// RATE-2
+TEST_F(ApiClientTest, CallsWithoutAnAnswerLowerTheRate) {
+  options.change_rate = RateLimiter::Settings{1s};
+  answers = {{0, {}, ""}, {0, {}, ""}};
+  FailureOf(Request("PUT"));
+  ASSERT_FALSE(rates.empty());
+  EXPECT_LT(rates.back().share, 0.3) << "two calls in a row";
+  SteadyTime before = time.loop().SteadyNow();
+  Call(Request("PUT"));
+  EXPECT_GT(time.loop().SteadyNow() - before, 1500ms) << "the configured rate has become a lower one";
+  time.Advance(1min);
+  Call(Request("PUT"));
+  EXPECT_EQ(rates.back().share, 1);
+}
+
+// RATE-4
+TEST_F(ApiClientTest, EachServiceHasARateOfItsOwnBelowThatOfAll) {
+  options.change_rate = RateLimiter::Settings{1s};
+  http.latency = Duration::zero();
+  answers = {{429, {}, ""}};
+  Call(Request("PUT", "image"));
+  SteadyTime before = time.loop().SteadyNow();
+  for (int i = 0; i < 5; ++i) Call(Request("PUT", "compute"));
+  EXPECT_LE(time.loop().SteadyNow() - before, 6s) << "the image service's refusal does not concern it";
+  before = time.loop().SteadyNow();
+  for (int i = 0; i < 10; ++i) Call(Request("PUT", i % 2 == 0 ? "compute" : "network"));
+  EXPECT_GE(time.loop().SteadyNow() - before, 9s) << "all services together keep the configured rate";
+}
+
+// RATE-5
+TEST_F(ApiClientTest, CallsThatWaitAreReported) {
+  options.change_rate = RateLimiter::Settings{1s};
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  auto call = [](ApiClient& client, ApiRequest request) -> Task<> {
+    co_await client.CallJson(std::move(request));
+  };
+  for (int i = 0; i < 5; ++i) tasks.Spawn("change", call(client(), Request("PUT")));
+  time.Advance(1500ms);
+  ASSERT_FALSE(rates.empty());
+  EXPECT_EQ(rates.back().waiting, 3u);
+  EXPECT_EQ(rates.back().share, 1);
+  time.Run(tasks.Join());
+  EXPECT_EQ(rates.back().waiting, 0u);
+}
+
+// RATE-6
+TEST_F(ApiClientTest, WithoutFaultsNoCallWaits) {
+  for (int i = 0; i < 200; ++i) Call(Request(i % 2 == 0 ? "GET" : "PUT", i % 3 == 0 ? "image" : "compute"));
+  EXPECT_TRUE(rates.empty());
+  Duration all{};
+  for (const ApiCall& call : ended) all += call.duration;
+  EXPECT_EQ(all, 200 * 10ms);
+}
+
 TEST_F(ApiClientTest, CallsThatFreeSomethingLetOthersGoFirst) {
   options.change_rate = RateLimiter::Settings{1s};
   http.latency = Duration::zero();

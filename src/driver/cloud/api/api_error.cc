@@ -60,6 +60,16 @@ int StatusOf(const Failure& failure) {
   }
 }
 
+std::string CodeOf(const Failure& failure) {
+  try {
+    failure.Rethrow();
+  } catch (const ApiError& error) {
+    return error.code();
+  } catch (...) {
+    return "";
+  }
+}
+
 Fault ReadFault(int status, std::string_view body) { return {VerdictOfStatus(status), FaultText(body), ""}; }
 
 ApiError MakeApiError(std::string_view call, int status, Fault fault) {
@@ -92,6 +102,18 @@ std::string FaultText(std::string_view body, const std::vector<std::string_view>
   json::value parsed = json::parse(body.substr(0, 64 * 1024), error);
   std::string text = error ? WithoutTags(body) : JsonText(parsed, texts);
   return Excerpt(text, kMaxText);
+}
+
+std::string OneLine(std::string text, std::size_t limit) {
+  std::ranges::replace(text, '\r', ' ');
+  std::ranges::replace(text, '\n', ' ');
+  return Excerpt(Trim(text), limit);
+}
+
+std::string WithRemedy(std::string message, std::string_view remedy) {
+  if (remedy.empty()) return message;
+  if (message.ends_with('.')) message.pop_back();
+  return message + "; " + std::string(remedy);
 }
 
 }  // namespace nodepool::driver::cloud::api

@@ -28,10 +28,31 @@ class ApiError : public Error {
 // The status of an ApiError; 0 for other failures.
 int StatusOf(const Failure& failure);
 
+// The code of an ApiError; empty for other failures, and where there is none.
+std::string CodeOf(const Failure& failure);
+
 // The status with which a call was refused; 0: it was not refused.
 template <class T>
 int StatusOf(const Outcome<T>& outcome) {
   return outcome ? 0 : StatusOf(outcome.error());
+}
+
+// Awaits a reading; none: the cloud has no such thing (kNotFound).
+template <class T>
+Task<std::optional<T>> IfFound(Task<T> reading) {
+  Outcome<T> found = co_await Attempt(std::move(reading));
+  if (FailedWith(found, Verdict::kNotFound)) co_return std::nullopt;
+  if (!found) found.error().Rethrow();
+  co_return std::move(*found);
+}
+
+// Awaits a deletion; false: there was nothing to delete.
+template <class T>
+Task<bool> WasThere(Task<T> deletion) {
+  Outcome<T> deleted = co_await Attempt(std::move(deletion));
+  if (FailedWith(deleted, Verdict::kNotFound)) co_return false;
+  if (!deleted) deleted.error().Rethrow();
+  co_return true;
 }
 
 // The content of the answer to a refused call.
@@ -63,5 +84,11 @@ Verdict VerdictOfStatus(int status);
 // The message in the body of a refusal, as one line: from JSON the messages ("message" at the root and one
 // level below; members of the root that are in `texts`), else the text without tags.
 std::string FaultText(std::string_view body, const std::vector<std::string_view>& texts = {"error"});
+
+// A cloud's message as a part of ours: in one line, of at most `limit` bytes.
+std::string OneLine(std::string text, std::size_t limit = 600);
+
+// The message, and what an operator does about it; empty: nothing is said.
+std::string WithRemedy(std::string message, std::string_view remedy);
 
 }  // namespace nodepool::driver::cloud::api

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <functional>
 #include <iterator>
 #include <set>
@@ -50,6 +52,16 @@ Task<std::vector<T>> ReadPages(std::string what, std::function<Task<Page<T>>(std
     }
   } while (!next.empty());
   co_return items;
+}
+
+// Adds the objects among an answer's `entries` to the page, each as `read` reads it. Null: there are none.
+template <class T>
+void AddEntries(const boost::json::array* entries, const std::function<T(const boost::json::object&)>& read,
+                Page<T>& page) {
+  if (entries == nullptr) return;
+  for (const boost::json::value& entry : *entries) {
+    if (entry.is_object()) page.items.push_back(read(entry.get_object()));
+  }
 }
 
 // The URL of the next page from the header "Link" (<https://host/path?marker=x>; rel="next"), or empty.

@@ -12,13 +12,25 @@ namespace {
 constexpr std::chrono::duration<double> kLongestInterval = std::chrono::seconds(10);
 // What an unlimited rate counts as once the service refuses calls.
 constexpr Duration kUnlimitedInterval = std::chrono::milliseconds(10);
-constexpr double kGrowthPerSecond = 0.02;
 constexpr int kMostFirstInARow = 3;
+
+Duration UsualInterval(const RateLimiter::Settings& settings) {
+  return settings.interval == Duration::zero() ? kUnlimitedInterval : settings.interval;
+}
+
+double LeastShare(const RateLimiter::Settings& settings) {
+  return std::min(1.0, std::chrono::duration<double>(UsualInterval(settings)) / kLongestInterval);
+}
 
 }  // namespace
 
+std::optional<RateLimiter::Settings> RateLimiter::PerSecond(double calls) {
+  if (calls <= 0) return std::nullopt;
+  return Settings{std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1 / calls))};
+}
+
 RateLimiter::RateLimiter(Loop& loop, Settings settings)
-    : loop_(loop), settings_(settings), slowed_at_(loop.SteadyNow() - Duration(1)) {}
+    : loop_(loop), settings_(settings), share_(LeastShare(settings), loop.SteadyNow()) {}
 
 Task<> RateLimiter::WaitForTurn(Order order) {
   if (IsUnlimited() && first_.empty() && later_.empty()) co_return;
@@ -42,27 +54,12 @@ Task<> RateLimiter::WaitForTurn(Order order) {
   full_at_ = std::max(loop_.SteadyNow(), full_at_) + Interval();
 }
 
-void RateLimiter::SlowDown(SteadyTime sent) {
-  if (sent <= slowed_at_) return;
-  double least = std::min(1.0, std::chrono::duration<double>(Usual()) / kLongestInterval);
-  share_ = std::max(least, Share() / 2);
-  slowed_at_ = loop_.SteadyNow();
-}
-
-double RateLimiter::Share() const {
-  double seconds = std::chrono::duration<double>(loop_.SteadyNow() - slowed_at_).count();
-  return std::min(1.0, share_ + kGrowthPerSecond * seconds);
-}
-
-Duration RateLimiter::Usual() const {
-  return settings_.interval == Duration::zero() ? kUnlimitedInterval : settings_.interval;
-}
-
 bool RateLimiter::IsUnlimited() const { return settings_.interval == Duration::zero() && Share() == 1; }
 
 Duration RateLimiter::Interval() const {
   if (IsUnlimited()) return Duration::zero();
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(Usual()) / Share());
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(UsualInterval(settings_)) /
+                                              Share());
 }
 
 SteadyTime RateLimiter::NextTurn() const {

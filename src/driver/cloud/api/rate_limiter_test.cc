@@ -87,13 +87,13 @@ TEST_F(RateLimiterTest, ACallerThatIsCancelledGivesItsTurnAway) {
 TEST_F(RateLimiterTest, TheRateGivesWayAndRecovers) {
   RateLimiter limiter(time.loop(), {100ms});
   SteadyTime sent = time.loop().SteadyNow();
-  limiter.SlowDown(sent);
+  limiter.Refused(sent);
   EXPECT_DOUBLE_EQ(limiter.Share(), 0.5);
-  limiter.SlowDown(sent);
+  limiter.Refused(sent);
   EXPECT_DOUBLE_EQ(limiter.Share(), 0.5) << "refusals of the same moment count once";
   time.Advance(5s);
   EXPECT_NEAR(limiter.Share(), 0.6, 0.001);
-  limiter.SlowDown(time.loop().SteadyNow());
+  limiter.Refused(time.loop().SteadyNow());
   EXPECT_NEAR(limiter.Share(), 0.3, 0.001);
   std::vector<Duration> passed = Pass(limiter, 3);
   EXPECT_GT(passed[2] - passed[1], 250ms);
@@ -106,7 +106,7 @@ TEST_F(RateLimiterTest, OneCallInTenSecondsIsAlwaysTried) {
   RateLimiter limiter(time.loop(), {500ms});
   for (int refusal = 0; refusal < 20; ++refusal) {
     time.Advance(1ms);
-    limiter.SlowDown(time.loop().SteadyNow());
+    limiter.Refused(time.loop().SteadyNow());
   }
   EXPECT_NEAR(limiter.Share(), 0.05, 0.001);
   EXPECT_GE(RateLimiter(time.loop(), {20s}).Share(), 1);
@@ -115,7 +115,7 @@ TEST_F(RateLimiterTest, OneCallInTenSecondsIsAlwaysTried) {
 TEST_F(RateLimiterTest, AnUnlimitedRateIsLimitedAfterARefusalOnly) {
   RateLimiter limiter(time.loop(), {});
   EXPECT_THAT(Pass(limiter, 3), ElementsAre(0s, 0s, 0s));
-  limiter.SlowDown(time.loop().SteadyNow());
+  limiter.Refused(time.loop().SteadyNow());
   std::vector<Duration> passed = Pass(limiter, 3);
   EXPECT_GT(passed[2] - passed[1], 10ms);
   time.Advance(1min);

@@ -21,4 +21,10 @@ class Signer {
   virtual Task<Renew> Sign(net::HttpCall& call) = 0;
 };
 
+// For services that need no credential, such as those that give one.
+class NoSigner : public Signer {
+ public:
+  Task<Renew> Sign(net::HttpCall&) override { co_return nullptr; }
+};
+
 }  // namespace nodepool::driver::cloud::api

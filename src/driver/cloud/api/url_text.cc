@@ -4,6 +4,9 @@
 
 #include <cctype>
 
+#include "base/error.h"
+#include "net/http/http_client.h"
+
 namespace nodepool::driver::cloud::api {
 
 std::string PercentEncoded(std::string_view text) {
@@ -16,6 +19,16 @@ std::string PercentEncoded(std::string_view text) {
     }
   }
   return result;
+}
+
+std::string ServiceUrl(std::string url, std::string_view what) {
+  if (url.empty()) return url;
+  if (!url.starts_with("http://") && !url.starts_with("https://")) {
+    throw Error(Verdict::kInvalid,
+                fmt::format("{} is no URL with http or https: {}", what, net::UrlForLog(url)));
+  }
+  while (url.ends_with('/')) url.pop_back();
+  return url;
 }
 
 std::string QueryOf(std::string_view url) {

@@ -5,7 +5,7 @@
 
 #include "driver/cloud/api/api_client.h"
 #include "drivers/aws/api/content.h"
-#include "drivers/aws/api/request_signer.h"
+#include "drivers/aws/api/signature.h"
 #include "drivers/aws/credentials/account.h"
 
 namespace nodepool::drivers::aws {

@@ -4,10 +4,9 @@
 
 #include <limits>
 
-#include "drivers/aws/api/call_rate.h"
 #include "drivers/aws/api/client_options.h"
 #include "drivers/aws/api/faults.h"
-#include "drivers/aws/api/form_call.h"
+#include "drivers/aws/api/query.h"
 #include "drivers/aws/api/xml.h"
 
 namespace nodepool::drivers::aws {
@@ -21,8 +20,8 @@ constexpr double kReadsPerChange = 10;
 
 api::ApiClient::Options Ec2ClientOptions(const Account& account, const Ec2::Options& options) {
   api::ApiClient::Options result = ClientOptions(account, &ReadFault, options.metrics);
-  result.change_rate = RateOf(options.rate);
-  result.read_rate = RateOf(options.rate * kReadsPerChange);
+  result.change_rate = api::RateLimiter::PerSecond(options.rate);
+  result.read_rate = api::RateLimiter::PerSecond(options.rate * kReadsPerChange);
   return result;
 }
 

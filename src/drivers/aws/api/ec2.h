@@ -10,7 +10,7 @@
 #include "driver/cloud/api/api_client.h"
 #include "driver/cloud/api/paging.h"
 #include "drivers/aws/api/query.h"
-#include "drivers/aws/api/request_signer.h"
+#include "drivers/aws/api/signature.h"
 #include "drivers/aws/credentials/account.h"
 
 namespace nodepool::drivers::aws {

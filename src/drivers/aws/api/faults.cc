@@ -14,8 +14,6 @@ namespace {
 
 using Codes = std::set<std::string_view>;
 
-constexpr std::size_t kMaxMessage = 600;
-
 const Codes kThrottling = {"Throttling",
                            "ThrottlingException",
                            "ThrottledException",
@@ -100,8 +98,7 @@ Verdict VerdictOf(std::string_view code, int status) {
 std::string MessageText(std::string text) {
   if (std::size_t blob = text.find("Encoded authorization failure"); blob != std::string::npos)
     text.resize(blob);
-  std::ranges::replace(text, '\n', ' ');
-  return Excerpt(Trim(text), kMaxMessage);
+  return api::OneLine(std::move(text));
 }
 
 }  // namespace
@@ -111,11 +108,7 @@ api::Fault FaultOf(int status, std::string code, std::string message) {
   fault.code = std::move(code);
   message = MessageText(std::move(message));
   fault.text = message.empty() ? fault.code : fault.code + ": " + message;
-  if (std::string_view remedy = RemedyFor(fault.code); !remedy.empty()) {
-    if (fault.text.ends_with('.')) fault.text.pop_back();
-    fault.text += "; ";
-    fault.text += remedy;
-  }
+  fault.text = api::WithRemedy(std::move(fault.text), RemedyFor(fault.code));
   fault.verdict = VerdictOf(fault.code, status);
   fault.refuses_signature = kSignature.contains(fault.code);
   return fault;
@@ -139,16 +132,6 @@ api::Fault ReadFault(int status, std::string_view body) {
   if (fault.request_id.empty()) fault.request_id = TextAt(root, {"RequestId"});
   fault.request_id = Excerpt(fault.request_id, 100);
   return fault;
-}
-
-std::string CodeOf(const Failure& failure) {
-  try {
-    failure.Rethrow();
-  } catch (const api::ApiError& error) {
-    return error.code();
-  } catch (...) {
-    return "";
-  }
 }
 
 bool MeansNoCapacity(std::string_view code) { return kCapacity.contains(WithoutSide(code)); }

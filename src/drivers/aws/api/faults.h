@@ -7,6 +7,8 @@
 
 namespace nodepool::drivers::aws {
 
+using driver::cloud::api::CodeOf;
+
 // Reads a refusal of a service with the query protocol: EC2's
 // <Response><Errors><Error><Code/><Message/></Error></Errors><RequestID/></Response> and STS's
 // <ErrorResponse><Error><Code/>..., and S3's <Error><Code/>... (driver-aws.md 5.1, 5.4). Its verdict comes
@@ -15,9 +17,6 @@ driver::cloud::api::Fault ReadFault(int status, std::string_view body);
 
 // The same of a refusal whose parts were read already.
 driver::cloud::api::Fault FaultOf(int status, std::string code, std::string message);
-
-// The code with which AWS refused a call; empty: it was not refused.
-std::string CodeOf(const Failure& failure);
 
 // --- What codes mean, wherever they appear: in refusals, and as the reason why an instance ended
 // ------------- There is no machine of that kind at the moment.

@@ -32,4 +32,17 @@ std::string Query::Body(const char* version) const {
   return body;
 }
 
+net::HttpCall FormCall(const std::string& url, const Query& query, const char* version,
+                       std::shared_ptr<const net::TlsSettings> tls) {
+  net::HttpCall call;
+  call.method = "POST";
+  call.url = url + "/";
+  call.may_be_repeated = true;
+  call.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded; charset=utf-8");
+  call.body = query.Body(version);
+  call.timeouts.connect = std::chrono::seconds(60);
+  call.tls = std::move(tls);
+  return call;
+}
+
 }  // namespace nodepool::drivers::aws

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "net/http/http_client.h"
+
 namespace nodepool::drivers::aws {
 
 // A call of a service with the query protocol (driver-aws.md 5.1).
@@ -41,5 +43,10 @@ class Query {
   std::vector<std::pair<std::string, std::string>> parameters_;
   int filters_ = 0;
 };
+
+// The POST of a query to a service at `url`. It may be repeated: what creates something has a client token,
+// the other calls read, get credentials, or say how things shall be.
+net::HttpCall FormCall(const std::string& url, const Query& query, const char* version,
+                       std::shared_ptr<const net::TlsSettings> tls);
 
 }  // namespace nodepool::drivers::aws

@@ -55,7 +55,7 @@ class DataServicesTest : public ::testing::Test, private net::HttpClient {
   SeededRandom random_{1};
   BlockingPool pool_{0};
   Account account_;
-  ServerClock clock_{time_.loop(), log::Logger("test")};
+  ServerClock clock_{time_.loop(), log::Logger("test"), "AWS"};
   RequestSigner::CredentialSource credentials_{time_.loop(), [this] { return Fetch(); }};
   RequestSigner s3_signer_{clock_, credentials_, SigningScope{"us-west-2", "s3"}};
   RequestSigner ebs_signer_{clock_, credentials_, SigningScope{"us-west-2", "ebs"}};

@@ -8,7 +8,6 @@
 
 #include "base/json_fields.h"
 #include "base/text.h"
-#include "drivers/aws/api/call_rate.h"
 #include "drivers/aws/api/client_options.h"
 #include "drivers/aws/api/faults.h"
 
@@ -23,7 +22,7 @@ constexpr const char* kTarget = "ServiceQuotasV20190624.ListServiceQuotas";
 
 api::ApiClient::Options QuotaClientOptions(const Account& account, double rate, api::CallMetrics metrics) {
   api::ApiClient::Options options = ClientOptions(account, &ReadJsonFault, std::move(metrics));
-  options.read_rate = RateOf(rate);
+  options.read_rate = driver::cloud::api::RateLimiter::PerSecond(rate);
   return options;
 }
 

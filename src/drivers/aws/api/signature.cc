@@ -12,9 +12,12 @@
 #include "base/text.h"
 #include "base/time_text.h"
 #include "driver/cloud/api/url_text.h"
+#include "drivers/aws/api/client_options.h"
+#include "net/http/http_client.h"
 #include "net/http/url.h"
 
 namespace nodepool::drivers::aws {
+
 namespace {
 
 using driver::cloud::api::PercentEncoded;
@@ -155,6 +158,30 @@ net::HttpHeaders SignatureHeaders(const net::HttpCall& call, const Credentials& 
                      fmt::format("AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={}, Signature={}",
                                  credentials.key_id, where, SignedNames(whole), signature));
   return added;
+}
+
+namespace {
+
+// As operators know the call: the action, or what is called.
+std::string ActionIn(const net::HttpCall& call) {
+  constexpr std::string_view kAction = "Action=";
+  if (call.body.starts_with(kAction)) {
+    return call.body.substr(kAction.size(), call.body.find('&') - kAction.size());
+  }
+  return fmt::format("{} {}", call.method, net::UrlForLog(call.url));
+}
+
+}  // namespace
+
+Task<RequestSigner::Renew> RequestSigner::Sign(net::HttpCall& call) {
+  std::shared_ptr<const Credentials> credentials = co_await credentials_.Get();
+  for (auto& header : SignatureHeaders(call, *credentials, scope_, clock_.Now())) {
+    call.headers.push_back(std::move(header));
+  }
+  co_return [this, credentials, name = ActionIn(call)](const net::HttpReply& refusal) {
+    clock_.CorrectAfter(refusal, name, RequestIdOf(refusal));
+    credentials_.Discard(credentials);
+  };
 }
 
 }  // namespace nodepool::drivers::aws

@@ -4,6 +4,9 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "driver/cloud/api/credential_source.h"
+#include "driver/cloud/api/server_clock.h"
+#include "driver/cloud/api/signer.h"
 #include "drivers/aws/credentials/credentials.h"
 #include "net/http/http_client.h"
 
@@ -27,5 +30,24 @@ net::HttpHeaders SignatureHeaders(const net::HttpCall& call, const Credentials& 
 // The steps, for tests.
 std::string CanonicalRequest(const net::HttpCall& call, const SigningScope& scope);
 std::string SigningKey(std::string_view secret, std::string_view date, const SigningScope& scope);
+
+using driver::cloud::api::ServerClock;
+
+// Signs the calls of one service.
+class RequestSigner : public driver::cloud::api::Signer {
+ public:
+  using CredentialSource = driver::cloud::api::CredentialSource<Credentials>;
+
+  // Everything outlives the signer.
+  RequestSigner(ServerClock& clock, CredentialSource& credentials, SigningScope scope)
+      : clock_(clock), credentials_(credentials), scope_(std::move(scope)) {}
+
+  Task<Renew> Sign(net::HttpCall& call) override;
+
+ private:
+  ServerClock& clock_;
+  CredentialSource& credentials_;
+  SigningScope scope_;
+};
 
 }  // namespace nodepool::drivers::aws

@@ -1,15 +1,14 @@
-#include "drivers/aws/compute/create_machine.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "async/attempt.h"
+#include "driver/cloud/launch/machine_start.h"
 #include "driver/refusal.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/compute/fleet.h"
 #include "drivers/aws/compute/instance_request.h"
+#include "drivers/aws/compute/machines.h"
 #include "drivers/aws/compute/quota.h"
 
 namespace nodepool::drivers::aws {
@@ -21,24 +20,14 @@ using driver::cloud::MachineReport;
 
 namespace {
 
-constexpr Duration kConsistent = std::chrono::seconds(60);
 constexpr Duration kThrottledFleet = std::chrono::seconds(5);
 constexpr int kTemplateRepeats = 2;
-constexpr Duration kAddressLimit = std::chrono::seconds(30);
 
 Task<std::string> FindImage(AwsCloud& cloud, const CreateParameters& parameters) {
   if (parameters.image_external_id) co_return *parameters.image_external_id;
   AwsCloudImage image = cloud.config->cloud_images.at(LabelOf(parameters).cloud_image.value_or(""));
   std::string id = co_await cloud.images.IdOf(std::move(image));
   co_return id;
-}
-
-// `need`: of a node of the label.
-[[noreturn]] void ThrowUsedUp(const Resources& need, const std::string& quota, const Failure& failure) {
-  std::set<std::string> lacking;
-  if (need.contains(quota)) lacking.insert(quota);
-  throw driver::Refusal(driver::Refusal::Kind::kQuota, fmt::format("quota {}: {}", quota, failure.message()),
-                        std::move(lacking));
 }
 
 [[noreturn]] void ThrowRefusal(AwsCloud& cloud, const CreateParameters& parameters, const Failure& failure) {
@@ -50,8 +39,11 @@ Task<std::string> FindImage(AwsCloud& cloud, const CreateParameters& parameters)
   if (leads_on) throw LaunchError(LaunchError::Kind::kCandidate, failure.message());
   // Of which type of a fleet it is said, is not known.
   const AwsLabel& label = LabelOf(parameters);
-  std::string_view quota = label.fleet_strategy ? "" : QuotaOf(code, label, ChosenOf(parameters).type);
-  if (!quota.empty()) ThrowUsedUp(NeedOf(cloud, label).resources(), std::string(quota), failure);
+  std::string quota(label.fleet_strategy ? "" : QuotaOf(code, label, ChosenOf(parameters).type));
+  if (!quota.empty()) {
+    throw driver::Refusal::OfQuota(quota, NeedOf(cloud, label).resources(),
+                                   fmt::format("quota {}: {}", quota, failure.message()));
+  }
   if (MeansBadSettings(code)) throw Error(Verdict::kInvalid, failure.message());
   if (code.starts_with("InvalidAMIID")) {
     cloud.images.Clear();
@@ -151,46 +143,23 @@ Task<Ec2Instance> SubmitFleet(AwsCloud& cloud, const CreateParameters& parameter
   throw LaunchError(lacks_capacity ? LaunchError::Kind::kCapacity : LaunchError::Kind::kStatus, message);
 }
 
-// Judges consecutive lists: whether the instance is usable.
-class IsUsable {
- public:
-  IsUsable(std::string id, bool wants_address, SteadyTime created)
-      : id_(std::move(id)), wants_address_(wants_address), created_(created) {}
-
-  // `begun`: when reading the list began; `now`: when it has ended. The result is in `instance()`.
-  bool operator()(const Ec2Instances& list, SteadyTime begun, SteadyTime now) {
-    auto found = list.find(id_);
-    if (found == list.end()) {
-      // A list may be older than the instance.
-      if (instance_.id.empty() && begun - created_ < kConsistent) return false;
-      throw LaunchError(LaunchError::Kind::kStatus,
-                        fmt::format("instance {} vanished while it was started", id_));
-    }
-    instance_ = found->second;
-    if (instance_.is_lost()) ThrowEnd(instance_);
-    if (instance_.state != "running") return false;
-    if (running_since_ == SteadyTime()) running_since_ = now;
-    // It may get its public address a moment later.
-    return !wants_address_ || !instance_.public_ipv4.empty() || now - running_since_ >= kAddressLimit;
-  }
-
-  const Ec2Instance& instance() const { return instance_; }
-
- private:
-  std::string id_;
-  bool wants_address_;
-  SteadyTime created_;
-  SteadyTime running_since_{};
-  Ec2Instance instance_;  // as listed last
-};
-
+// Ends when the instance runs and has its addresses.
 Task<Ec2Instance> WaitUsable(AwsCloud& cloud, std::string id, bool wants_address) {
-  SteadyTime since = cloud.loop().SteadyNow();
-  IsUsable is_usable(std::move(id), wants_address, since);
+  driver::cloud::MachineStart start(cloud.loop(), wants_address);
+  SteadyTime since = start.accepted();
   while (true) {
     auto listing = co_await cloud.instances.After(since);
-    if (is_usable(*listing.items, listing.begun, cloud.loop().SteadyNow())) co_return is_usable.instance();
     since = listing.begun;
+    auto found = listing.items->find(id);
+    bool is_listed = found != listing.items->end();
+    if (!is_listed && start.IsGone(since)) {
+      throw LaunchError(LaunchError::Kind::kStatus,
+                        fmt::format("instance {} vanished while it was started", id));
+    }
+    if (!is_listed) continue;
+    const Ec2Instance& instance = found->second;
+    if (instance.is_lost()) ThrowEnd(instance);
+    if (start.IsUsable(instance.state == "running", !instance.public_ipv4.empty())) co_return instance;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "drivers/aws/compute/delete_machine.h"
+#include "drivers/aws/compute/machines.h"
 
 namespace nodepool::drivers::aws {
 
@@ -10,7 +10,7 @@ constexpr Duration kAgain = std::chrono::seconds(5);
 Task<bool> Terminate(AwsCloud& cloud, std::string id) {
   while (true) {
     bool is_known = co_await cloud.terminations.Terminate(id);
-    if (is_known || !cloud.recent.Contains(id)) co_return is_known;
+    if (is_known || !cloud.recent.Find(id)) co_return is_known;
     co_await cloud.loop().SleepFor(kAgain);
   }
 }

@@ -8,10 +8,8 @@
 #include "base/text.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/xml.h"
-#include "drivers/aws/compute/candidates.h"
 #include "drivers/aws/compute/instance_request.h"
-#include "drivers/aws/compute/launch_template.h"
-#include "drivers/aws/compute/tag_parameters.h"
+#include "drivers/aws/compute/launch_templates.h"
 
 namespace nodepool::drivers::aws {
 

@@ -7,7 +7,7 @@
 #include "driver/cloud/metadata.h"
 #include "drivers/aws/api/xml.h"
 #include "drivers/aws/compute/instance.h"
-#include "drivers/aws/compute/tag_parameters.h"
+#include "drivers/aws/compute/instance_request.h"
 
 namespace nodepool::drivers::aws {
 

@@ -46,4 +46,19 @@ std::vector<Ec2Instance> ReadReservations(const pugi::xml_node& root);
 Task<Ec2Instances> ListInstancesOf(Ec2& ec2, std::string provider);
 Task<Ec2Instances> ListAllInstances(Ec2& ec2);
 
+// The end of what the instance has printed on its console; none: nothing yet. EC2 keeps 64 KiB, and shows
+// them after minutes only where the type of the instance cannot show the latest.
+Task<std::optional<std::string>> ReadConsole(Ec2& ec2, std::string instance);
+
+// A request for a spot instance, as EC2 lists it.
+struct SpotRequest {
+  std::string instance;
+  std::string status;   // "marked-for-termination"
+  std::string message;  // AWS's words for it
+};
+std::vector<SpotRequest> ReadSpotRequests(const pugi::xml_node& root);
+
+// Those of the account whose instances AWS will take away: they get notice two minutes before.
+Task<std::vector<SpotRequest>> ListMarkedSpotRequests(Ec2& ec2);
+
 }  // namespace nodepool::drivers::aws

@@ -1,13 +1,47 @@
 #include "drivers/aws/compute/instance_request.h"
 
+#include <fmt/format.h>
+
 #include <set>
 
 #include "base/encoding.h"
 #include "driver/cloud/api/request_template.h"
-#include "drivers/aws/compute/tag_parameters.h"
 #include "drivers/aws/config/tag_settings.h"
 
 namespace nodepool::drivers::aws {
+
+namespace {
+
+std::string CandidateName(const Candidate& candidate, bool is_spot) {
+  std::string name = candidate.type;
+  if (is_spot) name += " spot";
+  const AwsPlace& place = candidate.place;
+  if (place.subnet_id) {
+    name += " in " + *place.subnet_id;
+  } else if (place.zone) {
+    name += " in " + *place.zone;
+  }
+  return name;
+}
+
+}  // namespace
+
+std::vector<Candidate> CandidatesOf(const AwsLabel& label, const AwsPool& pool) {
+  std::vector<Candidate> candidates;
+  for (const std::string& type : label.instance_types) {
+    for (const AwsPlace& place : pool.places) candidates.push_back({type, place});
+  }
+  return candidates;
+}
+
+std::vector<std::string> CandidateNames(const AwsLabel& label, const AwsPool& pool) {
+  std::vector<std::string> names;
+  if (label.fleet_strategy) return names;
+  std::vector<Candidate> candidates = CandidatesOf(label, pool);
+  if (candidates.size() < 2) return names;
+  for (const Candidate& candidate : candidates) names.push_back(CandidateName(candidate, label.use_spot));
+  return names;
+}
 
 using driver::cloud::CreateParameters;
 
@@ -106,6 +140,21 @@ void AddRootVolume(const BlockDevice& device, const RootVolume& wanted, const st
   if (!type.empty()) query.Add(ebs + "VolumeType", type);
   if (iops) query.Add(ebs + "Iops", *iops);
   if (throughput) query.Add(ebs + "Throughput", *throughput);
+}
+
+void AddTagSpecifications(const std::vector<std::string>& resources,
+                          const std::map<std::string, std::string>& tags, Query& query) {
+  int specification = 0;
+  for (const std::string& resource : resources) {
+    std::string prefix = fmt::format("TagSpecification.{}.", ++specification);
+    query.Add(prefix + "ResourceType", resource);
+    int number = 0;
+    for (const auto& [key, value] : tags) {
+      std::string tag = fmt::format("{}Tag.{}.", prefix, ++number);
+      query.Add(tag + "Key", key);
+      query.Add(tag + "Value", value);
+    }
+  }
 }
 
 }  // namespace nodepool::drivers::aws

@@ -2,15 +2,28 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/log/logging.h"
 #include "driver/cloud/adapter.h"
 #include "drivers/aws/api/query.h"
-#include "drivers/aws/compute/candidates.h"
 #include "drivers/aws/config/aws_config.h"
 #include "drivers/aws/storage/machine_images.h"
 
 namespace nodepool::drivers::aws {
+
+// A kind of machine and the place for it.
+struct Candidate {
+  std::string type;
+  AwsPlace place;
+};
+
+// What a label's node may be in a pool, the preferred one first: each place for the first type, then for the
+// next. Empty: the label has no type.
+std::vector<Candidate> CandidatesOf(const AwsLabel& label, const AwsPool& pool);
+
+// The same for Adapter::Candidates; empty where there is no choice, and for fleets, in which AWS chooses.
+std::vector<std::string> CandidateNames(const AwsLabel& label, const AwsPool& pool);
 
 const AwsLabel& LabelOf(const driver::cloud::CreateParameters& parameters);
 const AwsPool& PoolOf(const driver::cloud::CreateParameters& parameters);
@@ -33,5 +46,9 @@ Query RunInstances(const driver::cloud::CreateParameters& parameters, const Mach
 // refuses for the volume's type is left out.
 void AddRootVolume(const BlockDevice& device, const RootVolume& wanted, const std::string& prefix,
                    Query& query);
+
+// The tags of what a call makes: the same for each kind of resource, such as "instance" and "volume".
+void AddTagSpecifications(const std::vector<std::string>& resources,
+                          const std::map<std::string, std::string>& tags, Query& query);
 
 }  // namespace nodepool::drivers::aws

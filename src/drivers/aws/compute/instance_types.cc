@@ -39,17 +39,12 @@ driver::QuotaInformation NeedOfHost(const std::string& type) {
 Task<> InstanceTypes::Learn(std::set<std::string> names) {
   std::vector<std::string> batch;
   for (const std::string& name : names) {
-    if (!name.empty() && !known_.contains(name)) batch.push_back(name);
+    if (!name.empty() && Find(name) == nullptr) batch.push_back(name);
     if (batch.size() < kTypesPerCall) continue;
     std::vector<std::string> full = std::exchange(batch, {});
     co_await Ask(std::move(full));
   }
   if (!batch.empty()) co_await Ask(std::move(batch));
-}
-
-const TypeSize* InstanceTypes::Find(const std::string& name) const {
-  auto found = known_.find(name);
-  return found == known_.end() ? nullptr : &found->second;
 }
 
 driver::QuotaInformation InstanceTypes::NeedOf(const std::string& name, bool is_spot) const {
@@ -67,17 +62,13 @@ Task<> InstanceTypes::Ask(std::vector<std::string> names) {
   query.AddList("InstanceType", names);
   Outcome<std::vector<TypeSize>> types = co_await Attempt(ec2_.List(std::move(query), &ReadTypes));
   if (types) {
-    for (const std::string& name : names) unknown_.insert(name);
-    for (TypeSize& type : *types) {
-      unknown_.erase(type.name);
-      std::string name = type.name;
-      known_.insert_or_assign(std::move(name), std::move(type));
-    }
+    for (const std::string& name : names) SetUnknown(name);
+    for (const TypeSize& type : *types) Set(type.name, type);
     co_return;
   }
   if (CodeOf(types.error()) != "InvalidInstanceType") types.error().Rethrow();
   if (names.size() == 1) {
-    unknown_.insert(names.front());
+    SetUnknown(names.front());
     co_return;
   }
   auto middle = names.begin() + static_cast<std::ptrdiff_t>(names.size() / 2);

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "driver/cloud/quota/machine_sizes.h"
 #include "driver/quota_information.h"
 #include "drivers/aws/api/ec2.h"
 
@@ -23,17 +23,13 @@ std::vector<TypeSize> ReadTypes(const pugi::xml_node& root);
 // One instance on a host of its own: nothing but the host counts.
 driver::QuotaInformation NeedOfHost(const std::string& type);
 
-// What is known of EC2's kinds of machines, which never change.
-class InstanceTypes {
+// What is known of EC2's kinds of machines, by name.
+class InstanceTypes : public driver::cloud::MachineSizes<std::string, TypeSize> {
  public:
   explicit InstanceTypes(Ec2& ec2) : ec2_(ec2) {}
 
   // Asks for those that are not known yet, up to 100 at a time.
   Task<> Learn(std::set<std::string> names);
-  // Null: not asked for yet, or the region has no such type.
-  const TypeSize* Find(const std::string& name) const;
-  // Whether it was asked for, and the region has no such type.
-  bool IsUnknown(const std::string& name) const { return unknown_.contains(name); }
   // One instance with its size, also under the code of its quota; of an unknown type, one instance.
   driver::QuotaInformation NeedOf(const std::string& name, bool is_spot) const;
 
@@ -41,8 +37,6 @@ class InstanceTypes {
   Task<> Ask(std::vector<std::string> names);
 
   Ec2& ec2_;
-  std::map<std::string, TypeSize> known_;
-  std::set<std::string> unknown_;
 };
 
 }  // namespace nodepool::drivers::aws

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "base/text.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/aws/compute/quota_codes.h"
 
 namespace nodepool::drivers::aws {
@@ -28,30 +28,17 @@ void AddCode(std::string_view code, std::set<std::string>& codes) {
 
 UsedCodes CodesOf(const AwsConfig& config) {
   UsedCodes used;
-  for (const auto& [pool_name, pool] : config.pools) {
-    for (const auto& [label_name, entry] : pool->labels) {
-      const auto& label = dynamic_cast<const AwsLabel&>(*entry);
-      if (!label.fault.empty()) continue;
-      for (const std::string& type : label.instance_types) {
-        used.types.insert(type);
-        AddCode(label.dedicated_host ? CodeOfHost(type) : CodeOfType(type, label.use_spot), used.instances);
-      }
-      VolumeCodes volume = CodesOfVolume(label.volume.type.value_or(""));
-      AddCode(volume.storage, used.storage);
-      AddCode(volume.iops, used.iops);
+  for (const AwsLabel* label : driver::cloud::LabelsOf<AwsLabel>(config)) {
+    if (!label->fault.empty()) continue;
+    for (const std::string& type : label->instance_types) {
+      used.types.insert(type);
+      AddCode(label->dedicated_host ? CodeOfHost(type) : CodeOfType(type, label->use_spot), used.instances);
     }
+    VolumeCodes volume = CodesOfVolume(label->volume.type.value_or(""));
+    AddCode(volume.storage, used.storage);
+    AddCode(volume.iops, used.iops);
   }
   return used;
-}
-
-// What both use, the smaller amount of each.
-Resources Least(const Resources& one, const Resources& other) {
-  Resources least;
-  for (const auto& [resource, amount] : one) {
-    auto found = other.find(resource);
-    if (found != other.end()) least[resource] = std::min(amount, found->second);
-  }
-  return least;
 }
 
 QuotaInformation UseOfVolume(std::string_view type, double size, double iops) {
@@ -69,15 +56,11 @@ QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label) {
     throw Error(Verdict::kInvalid,
                 fmt::format("no node of label {} can be made: {}", label.name, label.fault));
   }
-  std::optional<Resources> least;
-  for (const std::string& type : label.instance_types) {
-    if (cloud.types.IsUnknown(type)) continue;
-    if (cloud.types.Find(type) == nullptr) {
-      throw Error(Verdict::kRetry, "the instance types of AWS are not known yet");
-    }
-    Resources need = NeedOf(cloud, label, type).resources();
-    least = least ? Least(*least, need) : std::move(need);
-  }
+  auto need = [&](const std::string& type, const TypeSize&) {
+    return NeedOf(cloud, label, type).resources();
+  };
+  std::optional<Resources> least =
+      cloud.types.LeastNeed(label.instance_types, need, "the instance types of AWS are not known yet");
   if (!least) {
     throw Error(Verdict::kInvalid, fmt::format("region {} has no instance type {}", cloud.account.region,
                                                Excerpt(Join(label.instance_types, ", "))));

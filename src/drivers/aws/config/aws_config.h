@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "driver/cloud/section.h"
+#include "driver/cloud/cloud_image.h"
 #include "driver/provider_config.h"
 
 namespace nodepool::drivers::aws {
@@ -66,7 +66,7 @@ struct AwsDiskImage : driver::ProviderDiskImage {
   std::string architecture = "x86_64";
   bool ena_support = true;
   bool wants_imdsv2 = false;  // of its instances
-  RootVolume volume;
+  RootVolume volume = {.type = "gp3"};
 };
 
 // Where instances may be; what is not set AWS chooses.
@@ -82,6 +82,12 @@ struct InstancePrice {
 };
 
 struct AwsPool : driver::PoolConfig {
+  // As the section says.
+  std::optional<std::string> zone;
+  std::optional<std::string> subnet_id;
+  std::vector<std::string> zones;
+  std::vector<std::string> subnet_ids;
+
   std::vector<AwsPlace> places = {AwsPlace()};  // the preferred one first; at least one
   std::optional<std::string> security_group_id;
   bool public_ipv4 = true;
@@ -90,8 +96,17 @@ struct AwsPool : driver::PoolConfig {
 
 // A provider of driver `aws` (driver-aws.md 2). Its pools are AwsPool, their labels AwsLabel.
 struct AwsConfig : driver::ProviderConfig {
+  AwsConfig() {
+    boot_timeout = std::chrono::seconds(180);
+    image_format = "raw";
+    // For sending the file and the import together; what AWS does has limits of its own.
+    image_upload_timeout = std::chrono::hours(24);
+    manages_images = true;
+  }
+
   std::optional<std::string> region_name;
   std::optional<std::string> profile_name;
+  AwsPool pool_defaults;
   double rate = 2;  // calls per second that change something; 0: unlimited
   std::map<std::string, AwsCloudImage> cloud_images;
   std::optional<std::string> bucket;            // for files of images

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/main_schema.h"
+#include "config/provider_settings.h"
 #include "config/yaml/yaml_reader.h"
-#include "drivers/aws/config/aws_schema.h"
+#include "drivers/aws/config/aws_settings.h"
 
 namespace nodepool::drivers::aws {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "driver/cloud/api/url_text.h"
 
 namespace nodepool::drivers::aws {
 namespace {
@@ -59,13 +60,8 @@ std::string UrlOf(const Profiles& profiles, const Variables& variables, const Ac
     const char* suffix = account.region.starts_with("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
     return fmt::format("https://{}.{}.{}", service.name, account.region, suffix);
   }
-  if (!url.starts_with("http://") && !url.starts_with("https://")) {
-    throw Error(Verdict::kInvalid,
-                fmt::format("the endpoint of AWS's service {} is no URL with http or https: {}", service.name,
-                            net::UrlForLog(url)));
-  }
-  while (url.ends_with('/')) url.pop_back();
-  return url;
+  return driver::cloud::api::ServiceUrl(std::move(url),
+                                        fmt::format("the endpoint of AWS's service {}", service.name));
 }
 
 // An address of one's own rarely has names for buckets.

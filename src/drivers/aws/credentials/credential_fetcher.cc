@@ -2,39 +2,117 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
+#include <algorithm>
+#include <charconv>
 
 #include "async/attempt.h"
+#include "base/small_file.h"
 #include "base/text.h"
 #include "base/time_text.h"
+#include "driver/cloud/api/token_client.h"
 #include "drivers/aws/api/client_options.h"
 #include "drivers/aws/api/faults.h"
-#include "drivers/aws/api/form_call.h"
+#include "drivers/aws/api/query.h"
 #include "drivers/aws/api/signature.h"
 #include "drivers/aws/api/xml.h"
-#include "drivers/aws/credentials/instance_metadata.h"
+#include "drivers/aws/credentials/credentials.h"
+#include "drivers/aws/credentials/profiles.h"
+#include "net/http/http_client.h"
 #include "process/system_runner.h"
 
 namespace nodepool::drivers::aws {
 
 namespace {
 
+// The service on each instance that gives it the credentials of its role (driver-aws.md 3.4).
+struct MetadataSettings {
+  std::string url;
+  Duration timeout = std::chrono::seconds(1);  // of each attempt
+  int attempts = 1;
+};
+
+constexpr const char* kRoles = "/latest/meta-data/iam/security-credentials/";
+
+int PositiveNumber(const std::string& text, int otherwise) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number > 0 ? std::min(number, 60) : otherwise;
+}
+
+Error NoCredentials(const MetadataSettings& settings, std::string_view why) {
+  return Error(
+      Verdict::kInvalid,
+      fmt::format("there are no AWS credentials: not in the environment, not in the shared files, not of a "
+                  "container, and the instance metadata service at {} gives none: {}",
+                  settings.url, why));
+}
+
+net::HttpCall MetadataCall(const MetadataSettings& settings, const char* method, const std::string& path,
+                           const std::string& token) {
+  net::HttpCall call = driver::cloud::api::LocalCall(settings.url + path, settings.timeout);
+  call.method = method;
+  if (!token.empty()) call.headers.emplace_back("X-aws-ec2-metadata-token", token);
+  return call;
+}
+
+Task<net::HttpReply> SendSeveralTimes(net::HttpClient& http, net::HttpCall call, int attempts) {
+  for (int attempt = 1;; ++attempt) {
+    net::HttpCall next = call;
+    Outcome<net::HttpReply> reply = co_await Attempt(http.Send(std::move(next)));
+    bool is_good = reply && reply->status < 500;
+    if (is_good || attempt >= attempts) {
+      if (!reply) reply.error().Rethrow();
+      co_return std::move(*reply);
+    }
+  }
+}
+
+// Empty: the service gives none, and may speak version 1.
+Task<std::string> FetchToken(net::HttpClient& http, const MetadataSettings& settings) {
+  net::HttpCall call = MetadataCall(settings, "PUT", "/latest/api/token", "");
+  call.headers.emplace_back("X-aws-ec2-metadata-token-ttl-seconds", "21600");
+  Outcome<net::HttpReply> reply =
+      co_await Attempt(SendSeveralTimes(http, std::move(call), settings.attempts));
+  if (!reply) co_return "";
+  if (reply->status == 400) throw NoCredentials(settings, "it refuses to give a token");
+  co_return reply->status == 200 ? std::string(Trim(reply->body)) : std::string();
+}
+
+Task<std::string> ReadMetadata(net::HttpClient& http, const MetadataSettings& settings, std::string path,
+                               std::string token) {
+  net::HttpCall call = MetadataCall(settings, "GET", path, token);
+  Outcome<net::HttpReply> reply =
+      co_await Attempt(SendSeveralTimes(http, std::move(call), settings.attempts));
+  if (!reply) throw NoCredentials(settings, reply.error().message());
+  if (reply->status != 200) throw NoCredentials(settings, fmt::format("{}: status {}", path, reply->status));
+  co_return std::move(reply->body);
+}
+
+MetadataSettings MetadataSettingsOf(const Variables& variables, std::string url) {
+  MetadataSettings settings{.url = std::move(url)};
+  settings.timeout =
+      std::chrono::seconds(PositiveNumber(VariableIn(variables, "AWS_METADATA_SERVICE_TIMEOUT"), 1));
+  settings.attempts = PositiveNumber(VariableIn(variables, "AWS_METADATA_SERVICE_NUM_ATTEMPTS"), 1);
+  return settings;
+}
+
+// By version 2, or by version 1 where the service has no tokens. Error(kInvalid): it has no credentials, or
+// there is no such service: no other source has any, either.
+Task<Credentials> FetchFromMetadata(net::HttpClient& http, MetadataSettings settings) {
+  std::string token = co_await FetchToken(http, settings);
+  std::string path = kRoles;
+  std::string roles = co_await ReadMetadata(http, settings, path, token);
+  std::string role(Trim(std::string_view(roles).substr(0, roles.find('\n'))));
+  if (role.empty()) throw NoCredentials(settings, "the instance has no role");
+  path += role;
+  std::string answer = co_await ReadMetadata(http, settings, path, token);
+  co_return ReadCredentials(answer, "the instance metadata service at " + settings.url);
+}
+
 constexpr const char* kStsVersion = "2011-06-15";
-constexpr std::size_t kMaxTokenFile = 64 * 1024;
 constexpr std::size_t kMaxAnswer = 1 << 20;
 constexpr int kContainerAttempts = 3;
 constexpr Duration kContainerTimeout = std::chrono::seconds(2);
-
-// A small file with one text, without the blanks at its ends. Blocks for the time of reading.
-std::string ReadTextFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxTokenFile, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
-  text = std::string(Trim(text));
-  if (text.empty()) throw Error(Verdict::kInvalid, path + " cannot be read, or is empty");
-  return text;
-}
 
 Credentials ReadStsAnswer(const net::HttpReply& reply, const std::string& action) {
   pugi::xml_document document = ParseXml(reply.body, "STS " + action, RequestIdOf(reply));
@@ -139,7 +217,7 @@ Task<Credentials> CredentialFetcher::Assume(Role role, Credentials source) {
     bool is_refused =
         reply.status >= 400 && ReadFault(reply.status, reply.body).refuses_signature.value_or(false);
     if (!is_refused) break;
-    clock_.CorrectAfter(reply, "STS AssumeRole");
+    clock_.CorrectAfter(reply, "STS AssumeRole", RequestIdOf(reply));
   }
   if (reply.status >= 400) ThrowStsRefusal(what, reply);
   co_return ReadStsAnswer(reply, "AssumeRole");
@@ -163,11 +241,7 @@ Task<Credentials> CredentialFetcher::FromProcess(CredentialPlan plan) {
 }
 
 Task<Credentials> CredentialFetcher::FromContainer(CredentialPlan plan) {
-  net::HttpCall call;
-  call.url = plan.url;
-  call.uses_proxy = false;
-  call.max_bytes = kMaxAnswer;
-  call.timeouts = {kContainerTimeout, kContainerTimeout, kContainerTimeout, kContainerTimeout};
+  net::HttpCall call = driver::cloud::api::LocalCall(plan.url, kContainerTimeout);
   std::string header = plan.header_file.empty() ? plan.header : ReadTextFile(plan.header_file);
   if (!header.empty()) call.headers.emplace_back("Authorization", header);
   std::string last;

@@ -4,12 +4,14 @@
 
 #include "async/loop.h"
 #include "base/log/logging.h"
-#include "drivers/aws/api/server_clock.h"
+#include "driver/cloud/api/server_clock.h"
 #include "drivers/aws/credentials/account.h"
 #include "drivers/aws/credentials/credential_plan.h"
 #include "net/http/http_client.h"
 
 namespace nodepool::drivers::aws {
+
+using driver::cloud::api::ServerClock;
 
 // Gets a provider's credentials (driver-aws.md 3.3 to 3.5). The files are read again each time.
 class CredentialFetcher {

@@ -282,7 +282,7 @@ class FetchTest : public CredentialsTest {
 
   testing::VirtualTime time;
   ScriptedServices http;
-  ServerClock clock{time.loop(), log::Logger("test")};
+  ServerClock clock{time.loop(), log::Logger("test"), "AWS"};
   Account account;
   const std::string sts = "POST https://sts.us-west-2.amazonaws.com/";
   const std::string metadata = "http://169.254.169.254/latest/";
@@ -398,16 +398,15 @@ TEST(ReadCredentialsTest, AnswersWithout) {
 // AWS-71
 TEST(ServerClockTest, ItFollowsAwsWhenSignaturesAreRefused) {
   testing::VirtualTime time;
-  ServerClock clock(time.loop(), log::Logger("test"));
+  ServerClock clock(time.loop(), log::Logger("test"), "AWS");
   auto refusal_at = [&time](Duration offset) {
-    return net::HttpReply{
-        401, {{"date", HttpDate(time.loop().Now() + offset)}, {"x-amzn-requestid", "r-1"}}, ""};
+    return net::HttpReply{401, {{"date", HttpDate(time.loop().Now() + offset)}}, ""};
   };
   log::Capture log;
   clock.CorrectAfter(refusal_at(std::chrono::seconds(30)), "DescribeInstances");
   EXPECT_EQ(log.Count("clock of this host"), 0);
   EXPECT_EQ(clock.Now(), time.loop().Now()) << "the signature was refused for another reason";
-  clock.CorrectAfter(refusal_at(std::chrono::minutes(10)), "DescribeInstances");
+  clock.CorrectAfter(refusal_at(std::chrono::minutes(10)), "DescribeInstances", "r-1");
   EXPECT_EQ(
       log.Count(
           "behind that of AWS, which refused DescribeInstances for it; calls are signed with AWS's time now. "

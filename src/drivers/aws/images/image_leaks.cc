@@ -5,10 +5,11 @@
 
 #include "async/attempt.h"
 #include "base/time_text.h"
-#include "driver/cloud/append_listed.h"
+#include "driver/cloud/leaks/leak_search.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/aws/images/import_tasks.h"
 #include "drivers/aws/images/own_images.h"
+#include "drivers/aws/images/upload_tags.h"
 
 namespace nodepool::drivers::aws {
 
@@ -123,22 +124,6 @@ Task<> AbortOldUploadsOf(AwsCloud& cloud, ImageName image) {
 }
 
 }  // namespace
-
-bool IsKeyOf(const std::string& key, const ImageName& image) {
-  if (!key.starts_with(image.str() + "-")) return false;
-  std::string_view rest = std::string_view(key).substr(image.str().size() + 1);
-  auto take = [&rest](std::string_view characters) {
-    std::size_t length = std::min(rest.find_first_not_of(characters), rest.size());
-    rest.remove_prefix(length);
-    return length > 0;
-  };
-  if (!take("0123456789")) return false;
-  if (rest.starts_with('-')) {
-    rest.remove_prefix(1);
-    if (!take("0123456789abcdef")) return false;
-  }
-  return rest.size() > 1 && rest.front() == '.' && rest.find_first_of("./", 1) == std::string_view::npos;
-}
 
 Task<> AppendMarkedImages(AwsCloud& cloud, std::vector<Resource>& resources) {
   const ProviderName& provider = cloud.config->name;

@@ -21,10 +21,6 @@ Task<> AppendMarkedImages(AwsCloud& cloud, std::vector<driver::cloud::Resource>&
 // objects do not show them, and they have no tags.
 Task<> AbortOldUploads(AwsCloud& cloud);
 
-// Whether the key is what an upload of the image calls its object: "<image>-<digits>-<hex
-// digits>.<format>", or without the second number.
-bool IsKeyOf(const std::string& key, const ImageName& image);
-
 // Images that any Nodepool has uploaded to the account, for operators.
 Task<std::vector<driver::ListedImage>> ListUploadedImages(AwsCloud& cloud);
 

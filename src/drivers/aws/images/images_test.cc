@@ -9,11 +9,10 @@
 #include "base/digest.h"
 #include "drivers/aws/api/ebs.h"
 #include "drivers/aws/api/s3.h"
-#include "drivers/aws/images/image_file.h"
 #include "drivers/aws/images/image_leaks.h"
 #include "drivers/aws/images/import_tasks.h"
 #include "drivers/aws/images/put_file.h"
-#include "drivers/aws/images/upload_marks.h"
+#include "drivers/aws/images/upload_tags.h"
 #include "drivers/aws/images/workers.h"
 #include "drivers/aws/images/write_snapshot.h"
 
@@ -122,7 +121,7 @@ driver::ImageUploadParameters Upload() {
 
 // AWS-84
 TEST(UploadMarksTest, AnUnfinishedUploadIsFoundByItsId) {
-  UploadMarks marks = MarksOf(Upload());
+  UploadMarks marks = MarksOf(Upload(), "raw");
   EXPECT_EQ(UnfinishedId(marks),
             "unfinished:b1:0000000001:0123456789abcdef:debian-0000000001-0123456789ab.raw");
   std::optional<UploadMarks> read = ReadUnfinishedId(UnfinishedId(marks), "ec2");
@@ -139,15 +138,15 @@ TEST(UploadMarksTest, AnUnfinishedUploadIsFoundByItsId) {
   driver::ImageUploadParameters copied = Upload();
   copied.metadata["nodepool_attempt"] = "another";
   EXPECT_FALSE(marks.AreOn(TagsOf(copied))) << "the same numbers in a copy of the tree";
-  EXPECT_NE(MarksOf(copied).key, marks.key);
-  EXPECT_NE(MarksOf(copied).Token("import"), marks.Token("import"));
+  EXPECT_NE(MarksOf(copied, "raw").key, marks.key);
+  EXPECT_NE(MarksOf(copied, "raw").Token("import"), marks.Token("import"));
   for (const char* id : {"ami-1", "unfinished:", "unfinished:b", "unfinished:b:1", "unfinished:b:1:k",
                          "unfinished:b:1:a:", "unfinished::1:a:k", "unfinished:b:1::k"}) {
     EXPECT_FALSE(ReadUnfinishedId(id, "ec2")) << id;
   }
   driver::ImageUploadParameters nobodys = Upload();
   nobodys.metadata.erase("nodepool_upload_id");
-  EXPECT_THROW(MarksOf(nobodys), Error);
+  EXPECT_THROW(MarksOf(nobodys, "raw"), Error);
 }
 
 // AWS-59

@@ -4,7 +4,7 @@
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/xml.h"
 #include "drivers/aws/compute/instance.h"
-#include "drivers/aws/compute/tag_parameters.h"
+#include "drivers/aws/compute/instance_request.h"
 
 namespace nodepool::drivers::aws {
 

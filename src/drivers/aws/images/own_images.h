@@ -1,14 +1,36 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <pugixml.hpp>
 #include <string>
 #include <vector>
 
+#include "drivers/aws/api/ec2.h"
 #include "drivers/aws/aws_cloud.h"
-#include "drivers/aws/images/snapshots.h"
-#include "drivers/aws/images/upload_marks.h"
+#include "drivers/aws/images/upload_tags.h"
 
 namespace nodepool::drivers::aws {
+
+// A copy of a volume, of which images are made.
+struct Snapshot {
+  std::string id;
+  std::string state;  // "pending", "completed", "error"
+  int size = 0;       // GiB
+  std::map<std::string, std::string> tags;
+  std::string message = "";  // about its state
+};
+
+std::vector<Snapshot> ReadSnapshots(const pugi::xml_node& root);
+
+// The account's own that have `filter` as one of `values`; those that do not exist are left out.
+Task<std::vector<Snapshot>> ListSnapshots(Ec2& ec2, std::string filter, std::vector<std::string> values);
+
+// A snapshot that does not exist is success.
+Task<> DeleteSnapshot(Ec2& ec2, std::string id);
+
+// Adds tags to anything of EC2.
+Task<> AddTags(Ec2& ec2, std::string id, const std::map<std::string, std::string>& tags);
 
 // The account's own images that have `filter` as one of `values`.
 Task<std::vector<MachineImage>> ListOwnImages(Ec2& ec2, std::string filter, std::vector<std::string> values);

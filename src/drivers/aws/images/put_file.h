@@ -6,10 +6,12 @@
 #include <memory>
 #include <string>
 
+#include "driver/cloud/images/image_file.h"
 #include "drivers/aws/api/s3.h"
-#include "drivers/aws/images/image_file.h"
 
 namespace nodepool::drivers::aws {
+
+using driver::cloud::ImageFile;
 
 // How a file is cut: parts of `size` bytes, of which `at_a_time` are sent at the same time and kept in
 // memory.

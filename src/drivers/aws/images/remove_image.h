@@ -3,7 +3,7 @@
 #include <string>
 
 #include "drivers/aws/aws_cloud.h"
-#include "drivers/aws/images/upload_marks.h"
+#include "drivers/aws/images/upload_tags.h"
 
 namespace nodepool::drivers::aws {
 

@@ -6,9 +6,9 @@
 
 #include "async/backoff.h"
 #include "async/blocking_pool.h"
-#include "async/cleanup.h"
 #include "async/deadline.h"
 #include "base/text.h"
+#include "driver/cloud/images/marked_upload.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/images/import_tasks.h"
 #include "drivers/aws/images/own_images.h"
@@ -24,7 +24,6 @@ constexpr Duration kImportLimit = std::chrono::hours(6);
 constexpr Duration kTooManyPause = std::chrono::seconds(30);
 constexpr Backoff::Settings kTaskPauses{std::chrono::seconds(1), std::chrono::seconds(30), 1.5, 0.1};
 constexpr int kMaxMissing = 3;  // lists without the task
-constexpr Duration kRemoveLimit = std::chrono::seconds(30);
 
 // An upload under way.
 struct Work {
@@ -40,12 +39,6 @@ std::function<void(std::uint64_t)> Reporter(const Work& work, std::string step) 
   return [&work, step = std::move(step)](std::uint64_t bytes) {
     work.upload.report({step, static_cast<int>(bytes * 100 / work.file->size())});
   };
-}
-
-Task<std::shared_ptr<const ImageFile>> OpenFile(BlockingPool& pool, std::string path) {
-  auto open = [path = std::move(path)] { return std::make_shared<const ImageFile>(path); };
-  std::shared_ptr<const ImageFile> file = co_await OnBlockingPool(pool, std::move(open));
-  co_return file;
 }
 
 // A name that AWS refuses would be refused after hours.
@@ -169,7 +162,8 @@ Task<std::string> WriteDirectly(const Work& work) {
 }
 
 Task<std::string> MakeImage(Work& work) {
-  work.file = co_await OpenFile(work.cloud.environment.blocking_pool, work.upload.filename);
+  work.file =
+      co_await driver::cloud::OpenImageFile(work.cloud.environment.blocking_pool, work.upload.filename);
   std::string id;
   switch (work.image.import_method) {
     case ImportMethod::kSnapshot:
@@ -187,26 +181,17 @@ Task<std::string> MakeImage(Work& work) {
   co_return id;
 }
 
-Task<> RemoveQuietly(AwsCloud& cloud, UploadMarks marks) {
-  SteadyTime deadline = cloud.loop().SteadyNow() + kRemoveLimit;
-  Task<> removal = WithDeadline(cloud.loop(), deadline, "the removal", RemoveUnfinished(cloud, marks));
-  Outcome<> removed = co_await Attempt(std::move(removal));
-  if (removed) co_return;
-  cloud.logger.Error("Something of the failed upload of {} is left and will be found as leaked: {}",
-                     marks.key, removed.error().message());
-}
-
 }  // namespace
 
 Task<std::string> UploadImage(AwsCloud& cloud, driver::ImageUploadParameters upload) {
   CheckName(upload.name);
-  Work work{cloud, upload, dynamic_cast<const AwsDiskImage&>(*upload.image), MarksOf(upload)};
+  Work work{cloud, upload, dynamic_cast<const AwsDiskImage&>(*upload.image), MarksOf(upload, upload.format)};
   if (work.image.import_method != ImportMethod::kEbsDirect) BucketOf(cloud);
-  Task<> announcement = upload.announce(UnfinishedId(work.marks));
-  co_await std::move(announcement);
-  auto remove = [&](const Failure&) { return RemoveQuietly(cloud, work.marks); };
-  Task<std::string> making = MakeImage(work);
-  std::string id = co_await OnFailure(std::move(making), remove);
+  auto make = [&work] { return MakeImage(work); };
+  auto remove = [&work] { return RemoveUnfinished(work.cloud, work.marks); };
+  Task<std::string> making =
+      driver::cloud::UploadMarked(cloud.loop(), cloud.logger, upload, work.marks, make, remove);
+  std::string id = co_await std::move(making);
   co_return id;
 }
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "driver/image_upload.h"
+#include "driver/image_store.h"
 #include "drivers/aws/aws_cloud.h"
 
 namespace nodepool::drivers::aws {

@@ -103,7 +103,7 @@ std::optional<Block> FindBlock(const ImageFile& file, std::uint64_t place, std::
     place = std::max(place, file.DataFrom(place) / size * size);
     if (place >= end) break;
     std::string bytes = file.Read(place, size);
-    if (!IsAllZeros(bytes)) {
+    if (!driver::cloud::IsAllZeros(bytes)) {
       bytes.resize(size, '\0');
       return Block{static_cast<int>(place / size), MakeContent(std::move(bytes))};
     }

@@ -5,12 +5,14 @@
 #include <memory>
 #include <string>
 
+#include "driver/cloud/images/image_file.h"
 #include "drivers/aws/api/ebs.h"
 #include "drivers/aws/api/ec2.h"
-#include "drivers/aws/images/image_file.h"
-#include "drivers/aws/images/snapshots.h"
+#include "drivers/aws/images/own_images.h"
 
 namespace nodepool::drivers::aws {
+
+using driver::cloud::ImageFile;
 
 // Writes the file into a snapshot block by block (driver-aws.md 15.5), without the blocks of zeros, and ends
 // when the snapshot is completed. What a failure leaves has the tags. `passed` is called with the number of

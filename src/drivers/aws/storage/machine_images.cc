@@ -13,8 +13,6 @@ namespace nodepool::drivers::aws {
 
 namespace {
 
-constexpr Duration kLookupLasts = std::chrono::minutes(5);
-constexpr Duration kLastGoodLasts = std::chrono::hours(1);
 constexpr const char* kAvailable = "available";
 
 std::optional<int> OptionalNumber(const pugi::xml_node& node, const char* name) {
@@ -34,12 +32,6 @@ BlockDevice ReadDevice(const pugi::xml_node& item) {
   device.iops = OptionalNumber(ebs, "iops");
   device.throughput = OptionalNumber(ebs, "throughput");
   return device;
-}
-
-// EC2 did not answer, or not in a way that says something about the image.
-bool IsPassing(const Failure& failure) {
-  Verdict verdict = failure.verdict();
-  return verdict == Verdict::kRetry || verdict == Verdict::kTimedOut || verdict == Verdict::kRateLimited;
 }
 
 }  // namespace
@@ -79,37 +71,27 @@ const MachineImage* NewestAvailable(const std::vector<MachineImage>& images) {
 }
 
 MachineImages::MachineImages(Loop& loop, Ec2& ec2)
-    : loop_(loop),
-      ec2_(ec2),
-      by_filters_([this](Key filters) { return FindNewest(std::move(filters)); }),
+    : ec2_(ec2),
+      by_filters_(loop, [this](Key filters) { return FindNewest(std::move(filters)); }),
       by_id_([this](std::string id) { return Load(std::move(id)); }) {}
 
 Task<std::string> MachineImages::IdOf(AwsCloudImage image) {
   if (image.is_id) co_return image.external_name;
   Key key;
   for (const ImageFilter& filter : image.filters) key.emplace_back(filter.name, filter.values);
-  const Found* known = by_filters_.Find(key);
-  if (known != nullptr && loop_.SteadyNow() - known->when > kLookupLasts) by_filters_.Erase(key);
-  Outcome<Found> found = co_await Attempt(by_filters_.Get(key));
-  if (found) {
-    last_good_.insert_or_assign(key, *found);
-    co_return found->id;
-  }
-  auto last = last_good_.find(key);
-  bool is_usable = last != last_good_.end() && loop_.SteadyNow() - last->second.when < kLastGoodLasts;
-  if (is_usable && IsPassing(found.error())) co_return last->second.id;
+  Outcome<std::string> found = co_await Attempt(by_filters_.Get(std::move(key)));
+  if (found) co_return std::move(*found);
   throw Error(found.error().verdict(),
               fmt::format("cloud image {}: {}", Excerpt(image.name), found.error().message()));
 }
 
-Task<MachineImages::Found> MachineImages::FindNewest(Key filters) {
-  SteadyTime begun = loop_.SteadyNow();
+Task<std::string> MachineImages::FindNewest(Key filters) {
   Query query("DescribeImages");
   for (const auto& [name, values] : filters) query.AddFilter(name, values);
   std::vector<MachineImage> images = co_await ec2_.List(std::move(query), &ReadImages);
   const MachineImage* newest = NewestAvailable(images);
   if (newest == nullptr) throw Error(Verdict::kFail, "No cloud-image (AMI) matches supplied image filters");
-  co_return Found{newest->id, begun};
+  co_return newest->id;
 }
 
 Task<std::shared_ptr<const MachineImage>> MachineImages::Describe(std::string id) {
@@ -123,14 +105,14 @@ Task<std::shared_ptr<const MachineImage>> MachineImages::Load(std::string id) {
   Query query("DescribeImages");
   query.Add("ImageId.1", id);
   Outcome<std::vector<MachineImage>> images = co_await Attempt(ec2_.List(std::move(query), &ReadImages));
-  if (!images && IsPassing(images.error())) images.error().Rethrow();
+  if (!images && driver::cloud::IsPassing(images.error())) images.error().Rethrow();
   if (!images) throw Error(Verdict::kFail, images.error().message());
   if (images->empty()) throw Error(Verdict::kFail, "there is no image " + Excerpt(id) + " in the cloud");
   co_return std::make_shared<const MachineImage>(std::move(images->front()));
 }
 
 void MachineImages::Clear() {
-  by_filters_.Clear();
+  by_filters_.Doubt();
   by_id_.Clear();
 }
 

@@ -9,6 +9,7 @@
 
 #include "async/async_cache.h"
 #include "async/loop.h"
+#include "driver/cloud/api/kept_answers.h"
 #include "drivers/aws/api/ec2.h"
 #include "drivers/aws/config/aws_config.h"
 
@@ -62,19 +63,13 @@ class MachineImages {
   void Clear();
 
  private:
-  struct Found {
-    std::string id;
-    SteadyTime when;
-  };
   using Key = std::vector<std::pair<std::string, std::vector<std::string>>>;  // the filters
 
-  Task<Found> FindNewest(Key filters);
+  Task<std::string> FindNewest(Key filters);
   Task<std::shared_ptr<const MachineImage>> Load(std::string id);
 
-  Loop& loop_;
   Ec2& ec2_;
-  AsyncCache<Key, Found> by_filters_;
-  std::map<Key, Found> last_good_;
+  driver::cloud::api::KeptAnswers<Key, std::string> by_filters_;  // ids
   AsyncCache<std::string, std::shared_ptr<const MachineImage>> by_id_;
 };
 

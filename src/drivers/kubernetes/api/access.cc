@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/encoding.h"
-#include "base/text.h"
+#include "base/small_file.h"
+#include "drivers/kubernetes/kubeconfig/entry.h"
 #include "drivers/kubernetes/kubeconfig/exec_plugin.h"
-#include "drivers/kubernetes/kubeconfig/files.h"
 
 namespace nodepool::drivers::kubernetes {
 
@@ -23,7 +23,7 @@ constexpr int kUnauthorized = 401;
 FilesRead ReadAll(const Places& places, const std::optional<std::string>& context) {
   FilesRead read{ReadConnection(places, context), ""};
   const std::string& path = read.connection.user.token_file;
-  if (!path.empty()) read.token = std::string(Trim(ReadSmallFile(path)));
+  if (!path.empty()) read.token = ReadTextFile(path);
   return read;
 }
 

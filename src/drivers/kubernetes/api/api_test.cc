@@ -7,11 +7,9 @@
 #include "async/testing/virtual_time.h"
 #include "base/time_text.h"
 #include "drivers/kubernetes/api/access.h"
-#include "drivers/kubernetes/api/line_queue.h"
 #include "drivers/kubernetes/api/object.h"
-#include "drivers/kubernetes/api/paths.h"
-#include "drivers/kubernetes/api/status.h"
-#include "drivers/kubernetes/machine/delete_machine.h"
+#include "drivers/kubernetes/api/watch.h"
+#include "drivers/kubernetes/machine/machines.h"
 
 namespace nodepool::drivers::kubernetes {
 namespace {

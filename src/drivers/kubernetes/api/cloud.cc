@@ -2,7 +2,7 @@
 
 #include "driver/cloud/api/url_text.h"
 #include "driver/cloud/metadata.h"
-#include "drivers/kubernetes/api/paths.h"
+#include "drivers/kubernetes/api/object.h"
 
 namespace nodepool::drivers::kubernetes {
 
@@ -23,8 +23,8 @@ bool HasProjects(const KubernetesConfig& config) { return config.kind == Kind::k
 
 }  // namespace
 
-Cloud::Cloud(driver::ProviderEnvironment environment_of, std::shared_ptr<const KubernetesConfig> config_of,
-             Means means_of)
+Cloud::Cloud(driver::cloud::AdapterEnvironment environment_of,
+             std::shared_ptr<const KubernetesConfig> config_of, Means means_of)
     : environment(std::move(environment_of)),
       config(std::move(config_of)),
       means(std::move(means_of)),
@@ -35,7 +35,9 @@ Cloud::Cloud(driver::ProviderEnvironment environment_of, std::shared_ptr<const K
       namespaces_(environment.loop, environment.random, cluster,
                   HasProjects(*config) ? ObjectCache::Watched{kProjects, ""}
                                        : ObjectCache::Watched{kNamespaces, SelectorOf(*config)}),
-      pods_(environment.loop, environment.random, cluster, {kAllPods, SelectorOf(*config)}),
+      pods_(environment.loop, environment.random, cluster,
+            {kAllPods, SelectorOf(*config),
+             [this](const Object* before, const Object* now) { SeePod(before, now); }}),
       tasks(environment.loop, logger) {}
 
 std::string Cloud::OwnSelector() const { return SelectorOf(*config); }
@@ -53,10 +55,19 @@ ObjectCache& Cloud::Pods() {
 ObjectCache& Cloud::PodsOfPool(const std::string& pool) {
   std::unique_ptr<ObjectCache>& pods = pods_of_pools_[pool];
   if (!pods) {
-    pods = NewCache({InNamespace(pool, "pods"), OwnSelector()});
+    pods = NewCache({InNamespace(pool, "pods"), OwnSelector(),
+                     [this](const Object* before, const Object* now) { SeePod(before, now); }});
   }
   pods->Start(tasks);
   return *pods;
+}
+
+void Cloud::SeePod(const Object* before, const Object* now) {
+  auto serves = [](const Object* pod) { return pod != nullptr && !pod->is_terminating && !HasEnded(*pod); };
+  if (!serves(before) || serves(now)) return;
+  bool is_ours =
+      deletions.contains(before->name_space) || deletions.contains(KeyOf(before->name_space, before->name));
+  if (!is_ours) environment.framework.MachinesTaken();
 }
 
 std::unique_ptr<ObjectCache> Cloud::NewCache(ObjectCache::Watched watched) {

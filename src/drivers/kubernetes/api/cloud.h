@@ -2,10 +2,11 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "async/task_group.h"
-#include "driver/provider_environment.h"
+#include "driver/cloud/framework.h"
 #include "drivers/kubernetes/api/access.h"
 #include "drivers/kubernetes/api/cluster.h"
 #include "drivers/kubernetes/api/object_cache.h"
@@ -25,7 +26,8 @@ struct Means {
 
 // What the parts of a provider of one of the three drivers share.
 struct Cloud {
-  Cloud(driver::ProviderEnvironment environment, std::shared_ptr<const KubernetesConfig> config, Means means);
+  Cloud(driver::cloud::AdapterEnvironment environment, std::shared_ptr<const KubernetesConfig> config,
+        Means means);
 
   Loop& loop() { return environment.loop; }
 
@@ -42,16 +44,21 @@ struct Cloud {
   // "labelSelector=..." of what this provider has made.
   std::string OwnSelector() const;
 
-  driver::ProviderEnvironment environment;
+  driver::cloud::AdapterEnvironment environment;
   std::shared_ptr<const KubernetesConfig> config;
   Means means;
   log::Logger logger{"nodepool.driver.kubernetes"};
   AccessSource access;
   Cluster cluster;
+  // The namespaces, or "NAMESPACE/POD" of openshiftpods, that are being deleted.
+  std::multiset<std::string> deletions;
   // Whether the cluster lets us give the rights that RoleBody calls full.
   bool grants_full_roles = true;
 
  private:
+  // Has the framework check when a pod ends, or begins to, that nothing here deletes.
+  void SeePod(const Object* before, const Object* now);
+
   ObjectCache namespaces_;
   ObjectCache pods_;
   std::map<std::string, std::unique_ptr<ObjectCache>> pods_of_pools_;

@@ -9,8 +9,7 @@
 #include "async/pace.h"
 #include "base/json_fields.h"
 #include "driver/cloud/api/url_text.h"
-#include "drivers/kubernetes/api/paths.h"
-#include "drivers/kubernetes/api/status.h"
+#include "drivers/kubernetes/api/object.h"
 
 namespace nodepool::drivers::kubernetes {
 

@@ -10,8 +10,7 @@
 #include "driver/cloud/api/api_client.h"
 #include "driver/cloud/api/paging.h"
 #include "drivers/kubernetes/api/access.h"
-#include "drivers/kubernetes/api/line_queue.h"
-#include "drivers/kubernetes/api/watch_event.h"
+#include "drivers/kubernetes/api/watch.h"
 
 namespace nodepool::drivers::kubernetes {
 
@@ -21,9 +20,9 @@ struct ObjectList {
   std::string version;
 };
 
-// The calls of one cluster's API (driver-kubernetes.md 4). Paths are those of api/paths.h, with a query where
-// one is wanted. Errors: ApiError for a refusal, with the Status' reason as its code; HttpError without an
-// answer; what AccessSource throws.
+// The calls of one cluster's API (driver-kubernetes.md 4). Paths are those of api/object.h, with a query
+// where one is wanted. Errors: ApiError for a refusal, with the Status' reason as its code; HttpError without
+// an answer; what AccessSource throws.
 class Cluster {
  public:
   // Everything outlives the cluster. `name` is for messages: "context ci".

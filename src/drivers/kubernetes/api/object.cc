@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
+#include <vector>
 
 #include "base/json_fields.h"
+#include "base/text.h"
+#include "drivers/kubernetes/bodies.h"
 #include "drivers/kubernetes/config/amounts.h"
-#include "drivers/kubernetes/objects/default_command.h"
 
 namespace nodepool::drivers::kubernetes {
 
@@ -104,5 +107,100 @@ Object ReadObject(const json::object& source) {
 }
 
 std::string KeyOf(const std::string& name_space, const std::string& name) { return name_space + "/" + name; }
+
+std::string InNamespace(std::string_view name, std::string_view collection) {
+  return std::string(kNamespaces) + "/" + std::string(name) + "/" + std::string(collection);
+}
+
+std::string RbacInNamespace(std::string_view name, std::string_view collection) {
+  return "/apis/rbac.authorization.k8s.io/v1/namespaces/" + std::string(name) + "/" + std::string(collection);
+}
+
+std::string CollectionOf(std::string_view path) {
+  std::vector<std::string> parts = Split(path.substr(0, path.find('?')), '/');
+  // "", api, v1, ... or "", apis, group, v1, ...
+  std::size_t first = parts.size() > 1 && parts[1] == "apis" ? 4 : 3;
+  if (parts.size() <= first) return "api";
+  bool is_inside = parts[first] == "namespaces" && parts.size() > first + 2;
+  return is_inside ? parts[first + 2] : parts[first];
+}
+
+namespace api = driver::cloud::api;
+
+namespace {
+
+constexpr std::string_view kTerminating = "NamespaceTerminating";
+
+constexpr std::string_view kExceeded = "exceeded quota";
+
+// Of OpenShift: "user ci cannot create more than 2 project(s)."
+bool IsProjectLimit(const std::string& lower) {
+  return lower.find("cannot create more than") != std::string::npos &&
+         lower.find("project") != std::string::npos;
+}
+
+bool HasCause(const json::object& status, std::string_view reason) {
+  const json::object* details = ObjectIn(status, "details");
+  const json::array* causes = details == nullptr ? nullptr : ArrayIn(*details, "causes");
+  if (causes == nullptr) return false;
+  for (const json::value& cause : *causes) {
+    if (cause.is_object() && TextIn(cause.as_object(), "reason") == reason) return true;
+  }
+  return false;
+}
+
+Verdict VerdictOfStatus(int status, const api::Fault& fault) {
+  if (MentionsQuota(fault.text)) return Verdict::kQuota;
+  // Of this namespace alone: another attempt has another one.
+  if (fault.code == kTerminating) return Verdict::kFail;
+  return api::VerdictOfStatus(status);
+}
+
+}  // namespace
+
+bool MentionsQuota(std::string_view text) {
+  std::string lower = Lower(text);
+  return lower.find(kExceeded) != std::string::npos || IsProjectLimit(lower);
+}
+
+// "exceeded quota: gpus, requested: requests.nvidia.com/gpu=1,pods=1, used: ..., limited: ...": what is not
+// exceeded is not among them.
+std::set<std::string> ExceededResources(std::string_view text) {
+  std::string lower = Lower(text);
+  if (IsProjectLimit(lower)) return {resource::kInstances};
+  constexpr std::string_view kRequested = "requested: ";
+  std::size_t begin = lower.find(kRequested, lower.find(kExceeded));
+  if (begin == std::string::npos) return {};
+  begin += kRequested.size();
+  std::set<std::string> names;
+  for (const std::string& part : Split(lower.substr(begin, lower.find(", ", begin) - begin), ',')) {
+    std::size_t equals = part.find('=');
+    if (equals != std::string::npos) names.insert(NameInRecords(part.substr(0, equals)));
+  }
+  return names;
+}
+
+api::Fault ReadStatus(int status, std::string_view body) {
+  api::Fault fault;
+  fault.text = api::FaultText(body);
+  boost::system::error_code error;
+  json::value parsed = json::parse(body.substr(0, 64 * 1024), error);
+  if (!error && parsed.is_object()) {
+    fault.code = TextIn(parsed.as_object(), "reason");
+    if (HasCause(parsed.as_object(), kTerminating)) fault.code = kTerminating;
+  }
+  fault.verdict = VerdictOfStatus(status, fault);
+  return fault;
+}
+
+std::string ReasonOf(const Failure& failure) {
+  try {
+    failure.Rethrow();
+  } catch (const api::ApiError& error) {
+    return error.code();
+  } catch (...) {
+    return "";
+  }
+}
 
 }  // namespace nodepool::drivers::kubernetes

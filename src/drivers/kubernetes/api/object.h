@@ -3,9 +3,12 @@
 #include <boost/json/object.hpp>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "driver/cloud/api/api_error.h"
 #include "model/resources.h"
 
 namespace nodepool::drivers::kubernetes {
@@ -42,7 +45,7 @@ struct Object {
   std::vector<Condition> conditions;
   std::vector<Container> containers;
   std::string node;                   // where a pod runs
-  bool runs_default_command = false;  // a pod that ignores the request to end (objects/pod_body.h)
+  bool runs_default_command = false;  // a pod that ignores the request to end (bodies.h)
   // Of a pod what it requests, of a node what pods may have there, of a quota its limits (config/amounts.h).
   Resources amounts;
   Resources used;            // of a quota
@@ -65,5 +68,37 @@ constexpr std::size_t WeightOf(std::size_t bytes_of_text) {
 
 // The key of an object before it is known.
 std::string KeyOf(const std::string& name_space, const std::string& name);
+
+// Of a pod: none of its containers runs any more.
+inline bool HasEnded(const Object& pod) { return pod.phase == "Failed" || pod.phase == "Succeeded"; }
+
+// Paths of the API (driver-kubernetes.md 4.1).
+inline constexpr const char* kNamespaces = "/api/v1/namespaces";
+inline constexpr const char* kAllPods = "/api/v1/pods";
+inline constexpr const char* kNodes = "/api/v1/nodes";
+inline constexpr const char* kProjects = "/apis/project.openshift.io/v1/projects";
+inline constexpr const char* kProjectRequests = "/apis/project.openshift.io/v1/projectrequests";
+inline constexpr const char* kOwnUser = "/apis/user.openshift.io/v1/users/~";
+
+// A collection of a namespace: InNamespace("main-1", "pods").
+std::string InNamespace(std::string_view name, std::string_view collection);
+// The same of the group of roles and their bindings.
+std::string RbacInNamespace(std::string_view name, std::string_view collection);
+
+// The kind of objects that a path is about, for metrics: "pods" of /api/v1/namespaces/main-1/pods/small.
+std::string CollectionOf(std::string_view path);
+
+// Reads a refusal, a Status object or plain text (driver-kubernetes.md 4.2); the code is the Status' reason,
+// or the reason of its first cause where that says more: "NamespaceTerminating".
+driver::cloud::api::Fault ReadStatus(int status, std::string_view body);
+
+// Whether an error's text is the cluster's way to say that a quota is used up (driver-kubernetes.md 10).
+bool MentionsQuota(std::string_view text);
+
+// The resources, by their names in records, that such a text says are used up; empty: it names none.
+std::set<std::string> ExceededResources(std::string_view text);
+
+// The reason in a Failure that an API server caused; empty: another failure, or one without a reason.
+std::string ReasonOf(const Failure& failure);
 
 }  // namespace nodepool::drivers::kubernetes

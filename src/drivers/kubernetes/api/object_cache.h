@@ -26,7 +26,7 @@ class ObjectCache {
   using OnChange = std::function<void(const Object* before, const Object* now)>;
 
   struct Watched {
-    std::string collection;    // api/paths.h
+    std::string collection;    // api/object.h
     std::string selector;      // a query such as "labelSelector=...", or empty
     OnChange on_change = {};   // null: nothing
     std::string without = {};  // what it means for the provider that it cannot be read, for operators

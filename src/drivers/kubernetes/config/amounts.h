@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,5 +21,9 @@ std::string NameInRecords(std::string_view key);
 // What the scheduler counts for a pod with this spec: the requests of its containers together, or those of an
 // init container where they are more, and the overhead. Without the pod itself: `instances` is absent.
 Resources RequestsOf(const boost::json::object& pod_spec);
+
+// The value of a quantity as Kubernetes writes it: "500m" is 0.5, "2Gi" is 2147483648 (driver-kubernetes.md
+// 14.2). nullopt: it is none, or negative.
+std::optional<double> ParseQuantity(std::string_view text);
 
 }  // namespace nodepool::drivers::kubernetes

@@ -46,16 +46,25 @@ struct KubernetesLabel : driver::LabelConfig {
   std::map<std::string, std::string> dynamic_labels;  // templates
   std::map<std::string, std::string> annotations;
   boost::json::object spec;   // empty: the pod is made from the settings above
+  Resources extra_resources;  // that the cluster does not see
   Resources need;             // driver-kubernetes.md 14.1
   Resources need_of_cluster;  // the same without extra-resources, which the cluster does not see
   // Why the cluster would refuse every node of the label; empty: it would not.
   std::string fault;
 };
 
+struct KubernetesPool : driver::PoolConfig {
+  KubernetesLabel label_defaults;  // amounts and extra resources
+};
+
+// Its pools are KubernetesPool, their labels KubernetesLabel.
 struct KubernetesConfig : driver::ProviderConfig {
+  KubernetesConfig() { launch_timeout = std::chrono::seconds(300); }
+
   Kind kind = Kind::kKubernetes;
   std::optional<std::string> context;  // of the kubeconfig
   bool cluster_quota = false;          // driver-kubernetes.md 14.3
+  KubernetesPool pool_defaults;        // limits
 };
 
 const config::Schema& SchemaOf(Kind kind);

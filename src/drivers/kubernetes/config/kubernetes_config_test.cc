@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/main_schema.h"
+#include "config/provider_settings.h"
 #include "config/yaml/yaml_reader.h"
-#include "drivers/kubernetes/config/kubernetes_schema.h"
-#include "drivers/kubernetes/config/names.h"
-#include "drivers/kubernetes/config/quantity.h"
+#include "drivers/kubernetes/config/amounts.h"
+#include "drivers/kubernetes/config/kubernetes_settings.h"
+#include "drivers/kubernetes/names.h"
 
 namespace nodepool::drivers::kubernetes {
 namespace {

@@ -4,15 +4,39 @@
 
 #include <filesystem>
 
+#include "base/small_file.h"
 #include "base/text.h"
 #include "config/yaml/yaml_reader.h"
-#include "drivers/kubernetes/kubeconfig/files.h"
-#include "drivers/kubernetes/kubeconfig/pod_account.h"
-#include "drivers/kubernetes/kubeconfig/user_entry.h"
+#include "drivers/kubernetes/kubeconfig/entry.h"
 
 namespace nodepool::drivers::kubernetes {
 
 namespace {
+
+// The API server of the cluster that we run in, and our pod's account on it (driver-kubernetes.md 3.4).
+// Error(kInvalid): we do not run in a pod, or it has no account.
+Connection ReadPodAccount(const Places& places) {
+  auto variable = [&places](const char* name) {
+    auto found = places.environment.find(name);
+    return found == places.environment.end() ? std::string() : found->second;
+  };
+  std::string host = variable("KUBERNETES_SERVICE_HOST");
+  std::string port = variable("KUBERNETES_SERVICE_PORT");
+  if (host.empty() || port.empty()) {
+    throw Error(
+        Verdict::kInvalid,
+        "there is no kubeconfig: KUBECONFIG names no file that exists, nor is there ~/.kube/config; and "
+        "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, which a pod has, are not set");
+  }
+  Connection connection;
+  bool is_ipv6 = host.find(':') != std::string::npos;
+  connection.server = fmt::format("https://{}:{}", is_ipv6 ? "[" + host + "]" : host, port);
+  std::string authority = places.pod_account + "/ca.crt";
+  connection.ca_pem = ReadSmallFile(authority);
+  connection.user.token_file = places.pod_account + "/token";
+  connection.files = {authority, connection.user.token_file};
+  return connection;
+}
 
 constexpr std::string_view kKinds[] = {"clusters", "contexts", "users"};
 

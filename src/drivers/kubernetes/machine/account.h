@@ -1,10 +1,12 @@
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <optional>
 #include <string>
 
+#include "driver/cloud/adapter.h"
 #include "drivers/kubernetes/api/cloud.h"
-#include "drivers/kubernetes/machine/node_plan.h"
+#include "drivers/kubernetes/machine/create_machine.h"
 
 namespace nodepool::drivers::kubernetes {
 
@@ -32,5 +34,15 @@ Task<NodeToken> TokenOfAccount(Cloud& cloud, const NodePlan& plan, bool has_secr
 
 // Asks the cluster for another token of the account of a node's namespace.
 Task<NodeToken> RequestToken(Cloud& cloud, std::string name_space);
+
+// The life of a node's token as its record keeps it: driver_data.
+boost::json::value ToDriverData(const TokenLife& life);
+
+// A token that was asked for is renewed in the second half of its life, and is no longer handed out in the
+// last quarter. In openshiftpods that of a record is renewed when our own has become another one.
+Task<driver::cloud::AccessState> StateOfAccess(Cloud& cloud, driver::cloud::NodeAccess access);
+
+// The same access with a new token.
+Task<driver::cloud::NodeAccess> RenewAccess(Cloud& cloud, driver::cloud::NodeAccess access);
 
 }  // namespace nodepool::drivers::kubernetes

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "drivers/kubernetes/api/cloud.h"
@@ -25,15 +24,9 @@ class Capacity {
   virtual void RequireRoom(const KubernetesLabel& label) const = 0;
 };
 
-// What is to be done when limits or the use of others have changed, and when RequirePossible may answer
-// differently.
-struct CapacityChanges {
-  std::function<void()> quota;
-  std::function<void()> needs;
-};
-
 // That of the cluster's nodes, or of openshiftpods that of the namespaces of its pools. The cloud outlives
-// it.
-std::unique_ptr<Capacity> MakeCapacity(Cloud& cloud, CapacityChanges changes);
+// it. Its framework is told when limits or the use of others have changed, and when RequirePossible may
+// answer differently.
+std::unique_ptr<Capacity> MakeCapacity(Cloud& cloud);
 
 }  // namespace nodepool::drivers::kubernetes

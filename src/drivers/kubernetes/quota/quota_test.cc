@@ -4,8 +4,7 @@
 #include "base/log/logging.h"
 #include "drivers/kubernetes/config/amounts.h"
 #include "drivers/kubernetes/kubernetes_fixture_for_test.h"
-#include "drivers/kubernetes/quota/cluster_room.h"
-#include "drivers/kubernetes/quota/namespace_room.h"
+#include "drivers/kubernetes/quota/room.h"
 
 namespace nodepool::drivers::kubernetes {
 namespace {

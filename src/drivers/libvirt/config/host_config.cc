@@ -1,34 +1,20 @@
 #include "drivers/libvirt/config/host_config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <set>
 
-#include "drivers/libvirt/config/host_uri.h"
-#include "drivers/libvirt/config/words.h"
-#include "drivers/provider_section.h"
+#include "base/error.h"
+#include "drivers/libvirt/config/host_settings.h"
 
 namespace nodepool::drivers::libvirt {
-
-using config::Section;
 
 namespace {
 
 constexpr const char* kDefaultPool = "nodepool";
-
-Accelerator ReadAccelerator(const Section& section, Accelerator otherwise) {
-  static const Words<Accelerator> words = {
-      {"auto", Accelerator::kAuto}, {"kvm", Accelerator::kKvm}, {"tcg", Accelerator::kTcg}};
-  return ReadWord(section, "accelerator", words, otherwise);
-}
-
-std::optional<Share> ReadShare(const Section& section, std::string_view key) {
-  std::optional<std::string> text = section.OptionalText(key);
-  if (!text) return std::nullopt;
-  std::optional<Share> share = ParseShare(*text);
-  if (!share) throw section.Fail(key, "expected a number or a percentage such as 80%");
-  return share;
-}
 
 // What a host has that says nothing else. The session of a user without rights has nothing of the system's.
 HostConfig UsualHost(const std::string& uri) {
@@ -45,41 +31,23 @@ HostConfig UsualHost(const std::string& uri) {
   return host;
 }
 
-// The settings that host and provider have in common.
-void ReadPlaces(const Section& section, HostConfig& host) {
-  host.storage_pool = ReadStoragePool(section, host.storage_pool);
-  host.accelerator = ReadAccelerator(section, host.accelerator);
-  std::optional<MachineNetwork> network = ReadNetwork(section);
-  if (!network) return;
-  host.network = std::move(*network);
-  host.new_network = ReadNewNetwork(section);
-}
-
 HostConfig ReadHost(const Section& section, const Section& provider) {
   HostConfig host = UsualHost(section.Text("uri"));
-  host.name = section.Text("name");
+  HostDefaults().Read(provider, host);
+  HostSettings().Read(section, host);
   auto is_allowed = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; };
   if (host.name.empty() || !std::ranges::all_of(host.name, is_allowed)) {
     throw section.Fail("name", "a host's name consists of letters, digits, - and _");
   }
-  ReadPlaces(provider, host);
-  ReadPlaces(section, host);
-  host.address = section.OptionalText("address").value_or(host.address);
-  host.cores = ReadShare(section, "cores").value_or(host.cores);
-  host.memory = ReadShare(section, "memory");
-  host.disk = ReadShare(section, "disk").value_or(host.disk);
-  if (section.Has("instances")) host.instances = ReadCount(section, "instances");
-  host.min_free_disk = ReadCount(section, "min-free-disk");
-  host.is_paused = section.Bool("paused");
   return host;
 }
 
 }  // namespace
 
-std::vector<HostConfig> ReadHosts(const Section& provider) {
-  HostConfig only = UsualHost(provider.Text("uri"));
+std::vector<HostConfig> ReadHosts(const Section& provider, const std::string& uri) {
+  HostConfig only = UsualHost(uri);
   only.name = "local";
-  ReadPlaces(provider, only);
+  HostDefaults().Read(provider, only);
   if (!provider.Has("hosts")) return {only};
   if (provider.Has("uri")) throw provider.Fail("uri", "cannot be set beside hosts: each host has its own");
   std::vector<HostConfig> hosts;
@@ -90,6 +58,54 @@ std::vector<HostConfig> ReadHosts(const Section& provider) {
   }
   if (hosts.empty()) throw provider.Fail("hosts", "expected at least one host");
   return hosts;
+}
+
+namespace {
+
+// What is between "scheme://" and the path.
+std::string_view AuthorityOf(std::string_view uri) {
+  std::size_t begin = uri.find("://");
+  if (begin == std::string_view::npos) return "";
+  std::string_view rest = uri.substr(begin + 3);
+  return rest.substr(0, rest.find_first_of("/?"));
+}
+
+std::string_view PathOf(std::string_view uri) {
+  std::string_view authority = AuthorityOf(uri);
+  std::size_t begin = uri.find("://");
+  if (begin == std::string_view::npos) return "";
+  std::string_view rest = uri.substr(begin + 3 + authority.size());
+  return rest.substr(0, rest.find('?'));
+}
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::string AddressOf(std::string_view uri) {
+  std::string_view host = AuthorityOf(uri);
+  std::size_t user = host.rfind('@');
+  if (user != std::string_view::npos) host.remove_prefix(user + 1);
+  if (host.starts_with('[')) return std::string(host.substr(1, host.find(']') - 1));
+  host = host.substr(0, host.find(':'));
+  return host.empty() ? "127.0.0.1" : std::string(host);
+}
+
+bool IsSession(std::string_view uri) { return AuthorityOf(uri).empty() && PathOf(uri) == "/session"; }
+
+void CheckRights(std::string_view uri, bool is_root) {
+  if (!is_root || !IsSession(uri)) return;
+  throw Error(Verdict::kInvalid,
+              "qemu:///session is the libvirt of an ordinary user, and Nodepool runs as root: set uri to "
+              "qemu:///system, or run Nodepool as that user");
+}
+
+std::string UserDataFolder() {
+  std::string folder = Environment("XDG_DATA_HOME");
+  return folder.empty() ? Environment("HOME") + "/.local/share" : folder;
 }
 
 }  // namespace nodepool::drivers::libvirt

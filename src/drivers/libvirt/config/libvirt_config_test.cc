@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/yaml/yaml_reader.h"
-#include "drivers/libvirt/config/host_uri.h"
+#include "drivers/libvirt/config/host_config.h"
 #include "drivers/libvirt_schema.h"
 
 namespace nodepool::drivers::libvirt {
@@ -262,13 +262,13 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
        "expected sha256: or sha512:"},
       {"name: here\ncloud-images: [{name: i, url: 'https://x/i', volume: v, checksum: a}]",
        "beside volume or path"},
-      {"name: here\nimage-format: vhd", "expected qcow2 or raw"},
+      {"name: here\nimage-format: vhd", "expected one of qcow2, raw"},
       {"name: here\ncloud-images: [{name: i, path: /i}]", "needs format"},
       {"name: here\ncloud-images: [{name: i, path: /i, volume: v, format: raw}]",
        "cannot be set beside volume"},
       {WithLabel("cloud-image: file"), "label l needs disk: its image is a file"},
       {WithLabel("diskimage: d"), "label l needs disk: it boots a diskimage"},
-      {WithLabel("cloud-image: debian, vcpus: 0"), "expected a positive number"},
+      {WithLabel("cloud-image: debian, vcpus: 0"), "expected a number of at least 1"},
       {WithLabel("cloud-image: debian, network: []"), "expected at least one network"},
       {WithLabel("cloud-image: debian, network: [a, b], warm-start: true"), "machines with one network"},
       {WithLabel("cloud-image: debian, firmware: uefi, warm-start: true"), "machines with firmware: bios"},

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/post.hpp>
 #include <functional>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -15,9 +18,31 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "async/loop.h"
-#include "drivers/libvirt/host/loop_port.h"
 
 namespace nodepool::drivers::libvirt {
+
+// The way from other threads to the loop, for threads that may live longer than it: what comes after Close()
+// is dropped.
+class LoopPort {
+ public:
+  explicit LoopPort(Loop& loop) : executor_(loop.executor()) {}
+
+  // From any thread: runs `function` later on the loop.
+  void Post(std::move_only_function<void()> function) {
+    std::lock_guard lock(mutex_);
+    if (is_open_) boost::asio::post(executor_, std::move(function));
+  }
+  // From the loop's thread.
+  void Close() {
+    std::lock_guard lock(mutex_);
+    is_open_ = false;
+  }
+
+ private:
+  boost::asio::any_io_executor executor_;
+  std::mutex mutex_;
+  bool is_open_ = true;
+};
 
 // The threads on which one host's calls block. Unlike those of BlockingPool they are abandoned when a call
 // does not return: the caller's deadline ends its wait, and the process ends without them.

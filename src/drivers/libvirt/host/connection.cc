@@ -1,18 +1,46 @@
 #include "drivers/libvirt/host/connection.h"
 
 #include <fmt/format.h>
+#include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
 #include <unistd.h>
 
-#include "drivers/libvirt/config/host_uri.h"
-#include "drivers/libvirt/host/event_thread.h"
-#include "drivers/libvirt/host/faults.h"
-#include "drivers/libvirt/host/networks.h"
-#include "drivers/libvirt/host/pools.h"
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+#include "base/text.h"
+#include "drivers/libvirt/config/host_config.h"
+#include "drivers/libvirt/host/places.h"
 
 namespace nodepool::drivers::libvirt {
 
 namespace {
+
+constexpr auto kPauseAfterEventFault = std::chrono::seconds(1);
+
+void Ignore(void*, virErrorPtr) {}
+
+void RunEvents() {
+  while (true) {
+    if (virEventRunDefaultImpl() < 0) std::this_thread::sleep_for(kPauseAfterEventFault);
+  }
+}
+
+// Starts the thread that runs libvirt's event loop, once in a process, and keeps libvirt from printing
+// errors. To be called before a connection is opened; from any thread. Keep-alive and events work only with
+// it. The thread runs as long as the process: libvirt's loop cannot be taken down while connections exist.
+void StartEventThread() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    virInitialize();
+    virSetErrorFunc(nullptr, &Ignore);
+    virEventRegisterDefaultImpl();
+    std::thread(RunEvents).detach();
+  });
+}
 
 constexpr int kKeepAliveInterval = 5;  // seconds
 constexpr unsigned kKeepAliveMisses = 3;
@@ -54,6 +82,12 @@ void ReportDiskFault(virConnectPtr, virDomainPtr domain, const char*, const char
 }
 
 void DeleteEvents(void* events) { delete static_cast<Connection::Events*>(events); }
+
+// As VIR_DOMAIN_EVENT_CALLBACK, but by way of the type that compilers take for any function.
+template <class Callback>
+virConnectDomainEventGenericCallback AnyCallback(Callback* callback) {
+  return reinterpret_cast<virConnectDomainEventGenericCallback>(reinterpret_cast<void (*)()>(callback));
+}
 
 }  // namespace
 
@@ -102,8 +136,8 @@ void Connection::Follow(Events events) {
   // Ours, since such a driver takes it without an error and never deletes it. Unregistering waits for a call.
   for_end_ = std::make_unique<Events>(events);
   virConnectRegisterCloseCallback(connection_, &ReportLost, for_end_.get(), nullptr);
-  Register(VIR_DOMAIN_EVENT_ID_LIFECYCLE, VIR_DOMAIN_EVENT_CALLBACK(&ReportDomain), events);
-  Register(VIR_DOMAIN_EVENT_ID_IO_ERROR_REASON, VIR_DOMAIN_EVENT_CALLBACK(&ReportDiskFault), events);
+  Register(VIR_DOMAIN_EVENT_ID_LIFECYCLE, AnyCallback(&ReportDomain), events);
+  Register(VIR_DOMAIN_EVENT_ID_IO_ERROR_REASON, AnyCallback(&ReportDiskFault), events);
 }
 
 void Connection::Register(int event, virConnectDomainEventGenericCallback callback, const Events& events) {
@@ -120,6 +154,86 @@ VolumeHandle Connection::FindVolume(const std::string& name) const {
   VolumeHandle volume(virStorageVolLookupByName(pool(), name.c_str()));
   if (!volume) throw LastFault(fmt::format("finding volume {}", name));
   return volume;
+}
+
+namespace {
+
+constexpr std::size_t kMaxMessage = 500;
+
+bool IsFull(std::string_view message) {
+  return message.find("No space left on device") != std::string_view::npos ||
+         message.find("Cannot allocate memory") != std::string_view::npos;
+}
+
+Verdict VerdictOfCode(int code) {
+  switch (code) {
+    case VIR_ERR_NO_DOMAIN:
+    case VIR_ERR_NO_STORAGE_VOL:
+      return Verdict::kNotFound;
+    case VIR_ERR_STORAGE_VOL_EXIST:
+    case VIR_ERR_DOM_EXIST:
+      return Verdict::kConflict;
+    case VIR_ERR_NO_STORAGE_POOL:
+    case VIR_ERR_NO_NETWORK:
+    case VIR_ERR_NO_NWFILTER:
+    case VIR_ERR_XML_ERROR:
+    case VIR_ERR_XML_DETAIL:
+    case VIR_ERR_CONFIG_UNSUPPORTED:
+    case VIR_ERR_INVALID_ARG:
+    case VIR_ERR_AUTH_FAILED:
+      return Verdict::kInvalid;
+    case VIR_ERR_NO_CONNECT:
+    case VIR_ERR_RPC:
+    case VIR_ERR_INVALID_CONN:
+    case VIR_ERR_OPERATION_TIMEOUT:
+    case VIR_ERR_AGENT_UNRESPONSIVE:
+      return Verdict::kRetry;
+    default:
+      return Verdict::kFail;
+  }
+}
+
+std::string_view Hint(int code, std::string_view message) {
+  if (code == VIR_ERR_NO_STORAGE_POOL)
+    return "; make the pool with virsh pool-define-as, or set storage-pool";
+  if (code == VIR_ERR_NO_NETWORK) return "; start it with virsh net-start, or set network";
+  if (code == VIR_ERR_NO_NWFILTER) return "; set security-filter to one that virsh nwfilter-list shows";
+  if (message.find("firmware to satisfy") != std::string_view::npos ||
+      message.find("firmware that is compatible") != std::string_view::npos) {
+    return "; install the host's UEFI firmware (Debian: ovmf), or set firmware: bios";
+  }
+  // Of the process, "exited while connecting to monitor" or "closed the monitor".
+  bool has_qemu_ended = message.find("monitor") != std::string_view::npos;
+  if (has_qemu_ended && message.find("kvm") != std::string_view::npos) {
+    return "; if QEMU cannot use this host's KVM, set accelerator to tcg";
+  }
+  if (message.find("Host key verification failed") != std::string_view::npos) {
+    return "; compare the key that ssh-keyscan shows with the host's, and add it to the known_hosts of the "
+           "user "
+           "that Nodepool runs as";
+  }
+  if (message.find("Permission denied") != std::string_view::npos) {
+    return "; QEMU's user needs the right to search (x) every folder above the storage pool";
+  }
+  return "";
+}
+
+}  // namespace
+
+Error FaultOf(const std::string& what, int code, const std::string& message) {
+  Verdict verdict = IsFull(message) ? Verdict::kQuota : VerdictOfCode(code);
+  return Error(verdict, fmt::format("{}: {}{}", what, Excerpt(message, kMaxMessage), Hint(code, message)));
+}
+
+Error LastFault(const std::string& what) {
+  const virError* error = virGetLastError();
+  if (error == nullptr) return Error(Verdict::kFail, what + ": libvirt gives no cause");
+  return FaultOf(what, error->code, error->message != nullptr ? error->message : "no message");
+}
+
+int LastCode() {
+  const virError* error = virGetLastError();
+  return error == nullptr ? VIR_ERR_OK : error->code;
 }
 
 }  // namespace nodepool::drivers::libvirt

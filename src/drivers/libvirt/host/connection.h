@@ -1,5 +1,8 @@
 #pragma once
 
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -7,10 +10,30 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "drivers/libvirt/config/libvirt_config.h"
-#include "drivers/libvirt/host/handles.h"
 
 namespace nodepool::drivers::libvirt {
+
+// libvirt's objects, freed when they go.
+template <auto kFree>
+struct Free {
+  template <class T>
+  void operator()(T* object) const {
+    kFree(object);
+  }
+};
+
+using DomainHandle = std::unique_ptr<virDomain, Free<virDomainFree>>;
+using NetworkHandle = std::unique_ptr<virNetwork, Free<virNetworkFree>>;
+using PoolHandle = std::unique_ptr<virStoragePool, Free<virStoragePoolFree>>;
+using VolumeHandle = std::unique_ptr<virStorageVol, Free<virStorageVolFree>>;
+using StreamHandle = std::unique_ptr<virStream, Free<virStreamFree>>;
+using InterfaceHandle = std::unique_ptr<virDomainInterface, Free<virDomainInterfaceFree>>;
+using LeaseHandle = std::unique_ptr<virNetworkDHCPLease, Free<virNetworkDHCPLeaseFree>>;
+// A text, or a list of objects, that libvirt has allocated.
+template <class T>
+using Allocated = std::unique_ptr<T, Free<::free>>;
 
 // An open connection to a host's libvirt, and its storage pool. Everything here blocks and is called on the
 // host's threads, also the destructor. May be used by several threads at a time.
@@ -53,5 +76,12 @@ class Connection {
   mutable std::atomic<bool> has_lost_pool_ = false;
   std::vector<int> registrations_;  // of events
 };
+
+// libvirt's answer as our error, with libvirt's own words (driver-libvirt.md 17). `what` says what was tried.
+Error FaultOf(const std::string& what, int code, const std::string& message);
+
+// Of the calling thread's last call; to be read at once after it.
+Error LastFault(const std::string& what);
+int LastCode();
 
 }  // namespace nodepool::drivers::libvirt

@@ -5,9 +5,8 @@
 #include <libvirt/virterror.h>
 
 #include "base/text.h"
-#include "drivers/libvirt/host/faults.h"
-#include "drivers/libvirt/xml/network_xml.h"
-#include "drivers/libvirt/xml/pool_xml.h"
+#include "drivers/libvirt/host/connection.h"
+#include "drivers/libvirt/xml/host_xml.h"
 
 namespace nodepool::drivers::libvirt::calls {
 
@@ -59,7 +58,7 @@ HostSize ReadSize(const Connection& connection) {
   virNodeInfo info{};
   if (virNodeGetInfo(connection.get(), &info) < 0) throw LastFault("reading the host's size");
   return {static_cast<int>(info.cpus), static_cast<double>(info.memory) / kKibibytesInMebibyte,
-          OffersKvm(connection), SharedStorageOf(connection)};
+          OffersKvm(connection), SharedStorageOf(connection), info.model};
 }
 
 std::vector<std::string> ListDomains(const Connection& connection) {

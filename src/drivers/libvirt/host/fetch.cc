@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/digest.h"
-#include "drivers/libvirt/host/faults.h"
+#include "drivers/libvirt/host/connection.h"
 #include "drivers/libvirt/host/volume_calls.h"
 #include "net/http/url.h"
 

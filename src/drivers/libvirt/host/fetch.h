@@ -6,7 +6,7 @@
 #include "drivers/libvirt/config/libvirt_config.h"
 #include "drivers/libvirt/host/connection.h"
 #include "drivers/libvirt/host/hypervisor.h"
-#include "drivers/libvirt/host/stop_flag.h"
+#include "drivers/libvirt/host/volume_calls.h"
 
 namespace nodepool::drivers::libvirt::calls {
 

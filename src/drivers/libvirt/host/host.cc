@@ -17,27 +17,16 @@ constexpr Backoff::Settings kPauses{std::chrono::seconds(1), std::chrono::second
 
 }  // namespace
 
-Host::Host(TaskGroup& tasks, Random& random, HostConfig config, std::unique_ptr<Hypervisor> hypervisor,
-           log::Logger logger, std::function<void()> changed)
+Host::Host(TaskGroup& tasks, Random& random, HostConfig config, const MakeHypervisor& make,
+           log::Logger logger, HostListener& listener)
     : tasks_(tasks),
       random_(random),
       config_(std::move(config)),
-      hypervisor_(std::move(hypervisor)),
+      hypervisor_(make(config_, *this)),
       logger_(std::move(logger)),
-      changed_(std::move(changed)),
+      listener_(listener),
       work_(tasks),
-      addresses_(tasks, random, logger_, *this) {
-  hypervisor_->connection_lost = [this](std::string why) {
-    ++losses_;
-    Report(Error(Verdict::kRetry, std::move(why)));
-    lost_.Set();
-  };
-  hypervisor_->domain_started = [this](std::string uuid) { NoteStart(uuid); };
-  hypervisor_->domain_ended = [this](std::string uuid) { NoteEnd(uuid); };
-  hypervisor_->domain_paused = [this](std::string uuid, std::string reason) {
-    NotePause(uuid, std::move(reason));
-  };
-}
+      addresses_(tasks, random, logger_, *this) {}
 
 void Host::Start() {
   if (std::exchange(is_started_, true)) return;
@@ -92,7 +81,7 @@ Task<std::vector<DomainInfo>> Host::ReadDomains() {
   for (const std::string& xml : list) domains.push_back(ParseDomain(xml));
   domains_ = domains;
   listed_at_ = tasks_.loop().SteadyNow();
-  measured();
+  listener_.HostMeasured(*this);
   co_return domains;
 }
 
@@ -130,20 +119,30 @@ void Host::NoteWhatEnded() {
   for (auto& [uuid, has_ended] : has_ended_) has_ended = has_ended || !running.contains(uuid);
 }
 
-void Host::NoteStart(const std::string& uuid) {
-  if (!IsOurs(uuid)) foreign_changed();
+void Host::ConnectionLost(std::string why) {
+  ++losses_;
+  Report(Error(Verdict::kRetry, std::move(why)));
+  lost_.Set();
 }
 
-void Host::NoteEnd(const std::string& uuid) {
-  if (!IsOurs(uuid)) foreign_changed();
+void Host::DomainStarted(std::string uuid) {
+  if (!IsOurs(uuid)) listener_.ForeignChanged(*this);
+}
+
+void Host::DomainEnded(std::string uuid) {
+  bool is_ours = IsOurs(uuid);
+  if (!is_ours) listener_.ForeignChanged(*this);
   auto machine = has_ended_.find(uuid);
   if (machine != has_ended_.end()) machine->second = true;
   bool was_full = IsFull();
   paused_.Remove(uuid);
-  if (was_full && !IsFull()) changed_();
+  if (was_full && !IsFull()) listener_.HostChanged(*this);
+  if (!is_ours || expected_ends_.contains(uuid)) return;
+  listed_at_.reset();  // the list shows it
+  listener_.MachineLost(*this);
 }
 
-void Host::NotePause(const std::string& uuid, std::string reason) {
+void Host::DomainPaused(std::string uuid, std::string reason) {
   if (!IsOurs(uuid)) return;
   logger_.Warning("Machine {} on host {} is paused, since its disk could not be written: {}", NameOf(uuid),
                   name(),
@@ -151,6 +150,10 @@ void Host::NotePause(const std::string& uuid, std::string reason) {
                                        "continues when the pool has min-free-disk again"
                                      : "I/O error " + reason);
   paused_.Add(uuid, std::move(reason));
+}
+
+void Host::CallEnded(const char* call, Duration took, bool is_ok) {
+  listener_.CallEnded(*this, call, took, is_ok);
 }
 
 const DomainInfo* Host::FindListed(const std::string& uuid) const {
@@ -185,7 +188,7 @@ Task<> Host::ResumePaused() {
     }
     paused_.Remove(uuid);
   }
-  changed_();
+  listener_.HostChanged(*this);
 }
 
 // Once for each cause.
@@ -200,8 +203,8 @@ void Host::Report(std::optional<Error> fault) {
                  size_.cores, size_.memory, uses_kvm() ? "with" : "without");
   }
   changed_fault_.NotifyAll();
-  measured();
-  changed_();
+  listener_.HostMeasured(*this);
+  listener_.HostChanged(*this);
 }
 
 }  // namespace nodepool::drivers::libvirt

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -12,23 +13,105 @@
 #include "async/event.h"
 #include "async/task_group.h"
 #include "base/random.h"
+#include "base/scope_exit.h"
+#include "drivers/libvirt/addresses.h"
 #include "drivers/libvirt/config/libvirt_config.h"
 #include "drivers/libvirt/host/hypervisor.h"
-#include "drivers/libvirt/host/machine_work.h"
-#include "drivers/libvirt/host/paused_machines.h"
-#include "drivers/libvirt/network/addresses.h"
-#include "drivers/libvirt/network/forwarded_ports.h"
 #include "drivers/libvirt/xml/domain_xml.h"
 
 namespace nodepool::drivers::libvirt {
 
-// One host of a provider: keeps its connection open, and knows whether it can be used.
-class Host {
+// Calls that make something of a machine. A call goes on when the task that awaits it is cancelled, since the
+// host carries it out anyway; a deletion first waits for its end.
+class MachineWork {
  public:
-  // The host's tasks belong to `tasks`; that, `random` and what `changed` uses outlive the host. `changed` is
-  // called when the host can be used, or no longer.
-  Host(TaskGroup& tasks, Random& random, HostConfig config, std::unique_ptr<Hypervisor> hypervisor,
-       log::Logger logger, std::function<void()> changed);
+  // The tasks belong to `tasks`, which outlives this object.
+  explicit MachineWork(TaskGroup& tasks) : tasks_(tasks) {}
+
+  // Awaits `call` as work on the machine.
+  template <class T>
+  Task<T> Run(std::string uuid, Task<T> call) {
+    if (tasks_.stopping()) throw Error(Verdict::kCancelled, "the provider was stopped");
+    auto end = std::make_shared<OneShot<Outcome<T>>>();
+    ++under_way_[uuid];
+    tasks_.Spawn("call for machine " + uuid, Carry(uuid, std::move(call), end));
+    Outcome<T> outcome = co_await end->Take();
+    if (!outcome) outcome.error().Rethrow();
+    if constexpr (!std::is_void_v<T>) co_return std::move(*outcome);
+  }
+
+  // Ends when nothing is under way for the machine.
+  Task<> Settled(std::string uuid) {
+    while (under_way_.contains(uuid)) co_await ended_.Wait();
+  }
+
+ private:
+  template <class T>
+  Task<> Carry(std::string uuid, Task<T> call, std::shared_ptr<OneShot<Outcome<T>>> end) {
+    ScopeExit leave([&] {
+      end->Set(std::unexpected(Failure(Error(Verdict::kCancelled, "the provider was stopped"))));
+      if (--under_way_[uuid] == 0) under_way_.erase(uuid);
+      ended_.NotifyAll();
+    });
+    Outcome<T> outcome = co_await Attempt(std::move(call));
+    end->Set(std::move(outcome));
+  }
+
+  TaskGroup& tasks_;
+  std::map<std::string, int> under_way_;  // by UUID
+  WaitList ended_;
+};
+
+// The machines of a host that QEMU has paused, since their disks could not be written, and libvirt's word for
+// why.
+class PausedMachines {
+ public:
+  void Add(const std::string& uuid, std::string reason) { reasons_[uuid] = std::move(reason); }
+  void Remove(const std::string& uuid) { reasons_.erase(uuid); }
+
+  // Null: it is not paused.
+  const std::string* ReasonOf(const std::string& uuid) const {
+    auto found = reasons_.find(uuid);
+    return found == reasons_.end() ? nullptr : &found->second;
+  }
+  // The UUIDs of those that lack room on the host's disk.
+  std::vector<std::string> LackingRoom() const {
+    std::vector<std::string> uuids;
+    for (const auto& [uuid, reason] : reasons_) {
+      if (reason == "enospc") uuids.push_back(uuid);
+    }
+    return uuids;
+  }
+
+ private:
+  std::map<std::string, std::string> reasons_;  // by UUID
+};
+
+class Host;
+
+// Told of what a host notices.
+class HostListener {
+ public:
+  virtual ~HostListener() = default;
+  // It can be used, or no longer.
+  virtual void HostChanged(Host& host) = 0;
+  // Its domains were listed; also after HostChanged.
+  virtual void HostMeasured(Host& host) = 0;
+  // A domain that Nodepool has not made has started or ended there, or possibly one that another process of
+  // Nodepool has made.
+  virtual void ForeignChanged(Host& host) = 0;
+  // A machine that Nodepool has made has ended there, and is not being deleted.
+  virtual void MachineLost(Host& host) = 0;
+  // As of HypervisorListener.
+  virtual void CallEnded(Host& host, const char* call, Duration took, bool is_ok) = 0;
+};
+
+// One host of a provider: keeps its connection open, and knows whether it can be used.
+class Host : private HypervisorListener {
+ public:
+  // The host's tasks belong to `tasks`; that, `random` and the listener outlive the host.
+  Host(TaskGroup& tasks, Random& random, HostConfig config, const MakeHypervisor& make, log::Logger logger,
+       HostListener& listener);
 
   // Begins to connect, unless it has begun.
   void Start();
@@ -58,11 +141,6 @@ class Host {
   Addresses& addresses() { return addresses_; }
   RefusedPorts& refused_ports() { return refused_ports_; }
 
-  // Set by the owner; called when its domains were listed, and when it can be used, or no longer.
-  std::function<void()> measured = [] {};
-  // Set by the owner; called when a domain that Nodepool has not made has started or ended, and possibly for
-  // one that another process of Nodepool has made.
-  std::function<void()> foreign_changed = [] {};
   // The last list.
   const std::vector<DomainInfo>& listed() const { return domains_; }
   // Active domains, also foreign ones. Of a host that cannot be used now its last list.
@@ -73,7 +151,10 @@ class Host {
   bool IsListed(const std::string& uuid) const { return FindListed(uuid) != nullptr; }
   // From now on the host notes whether the machine ends.
   void Watch(const std::string& uuid) { has_ended_[uuid] = false; }
+  // It is being deleted until Unwatch().
+  void ExpectEnd(const std::string& uuid) { expected_ends_.insert(uuid); }
   void Unwatch(const std::string& uuid) {
+    expected_ends_.erase(uuid);
     has_ended_.erase(uuid);
     paused_.Remove(uuid);
   }
@@ -101,9 +182,11 @@ class Host {
   Task<> Reached();
   Task<std::vector<DomainInfo>> ReadDomains();
   void NoteWhatEnded();
-  void NoteStart(const std::string& uuid);
-  void NoteEnd(const std::string& uuid);
-  void NotePause(const std::string& uuid, std::string reason);
+  void ConnectionLost(std::string why) override;
+  void DomainStarted(std::string uuid) override;
+  void DomainEnded(std::string uuid) override;
+  void DomainPaused(std::string uuid, std::string reason) override;
+  void CallEnded(const char* call, Duration took, bool is_ok) override;
   // Null: it is not in the last list.
   const DomainInfo* FindListed(const std::string& uuid) const;
   // Whether Nodepool has made the domain, by what is watched and by the last list.
@@ -116,12 +199,13 @@ class Host {
   HostConfig config_;
   std::unique_ptr<Hypervisor> hypervisor_;
   log::Logger logger_;
-  std::function<void()> changed_;
+  HostListener& listener_;
   std::optional<Error> fault_ = Error(Verdict::kRetry, "it was not connected to yet");
   HostSize size_;
   std::vector<DomainInfo> domains_;        // the last list
   std::optional<SteadyTime> listed_at_;    // none: there is no list yet
   std::map<std::string, bool> has_ended_;  // machines that are watched, by UUID
+  std::set<std::string> expected_ends_;    // UUIDs
   PausedMachines paused_;
   MachineWork work_;
   Addresses addresses_;

@@ -2,13 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "async/task.h"
 #include "base/clock.h"
 #include "drivers/libvirt/config/libvirt_config.h"
-#include "drivers/libvirt/xml/volume_xml.h"
+#include "drivers/libvirt/xml/host_xml.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -20,6 +21,7 @@ struct HostSize {
   // What the storage pool is on where several hosts may have it: "netfs nfs.example.org:/srv/jobs". Empty: it
   // is the host's own.
   std::string shared_storage = {};
+  std::string architecture = "x86_64";  // as the kernel names it, or aarch64
 };
 
 // A storage pool's space in bytes.
@@ -37,33 +39,35 @@ struct KnownAddress {
 
 enum class AddressSource { kAgent, kArp };
 
+// Told on the loop of what a host announces.
+class HypervisorListener {
+ public:
+  virtual ~HypervisorListener() = default;
+  // An open connection was lost.
+  virtual void ConnectionLost(std::string why) = 0;
+  // A domain, ours or not, has started, and has ended.
+  virtual void DomainStarted(std::string uuid) = 0;
+  virtual void DomainEnded(std::string uuid) = 0;
+  // A domain was paused, since a disk of it could not be written. `reason` is libvirt's, e.g. "enospc", or
+  // empty.
+  virtual void DomainPaused(std::string uuid, std::string reason) = 0;
+  // A call has ended that was not cancelled. `call` is a word for what it does; false: it failed, or was not
+  // answered in time; that something is not there is an answer.
+  virtual void CallEnded(const char* call, Duration took, bool is_ok) = 0;
+};
+
 // A host's libvirt, with one storage pool: strings and numbers in place of libvirt's types. Every call ends:
 // with kRetry when the host does not answer in time. A call that was cancelled may still be carried out, and
-// so may one that the loss of the connection has ended, with kRetry and after connection_lost was called.
+// so may one that the loss of the connection has ended, with kRetry and after ConnectionLost.
 // Calls may run at the same time.
 class Hypervisor {
  public:
+  // The listener outlives it.
+  explicit Hypervisor(HypervisorListener& listener) : listener_(listener) {}
   virtual ~Hypervisor() = default;
 
   // (Re)connects. kRetry: the host cannot be reached. kInvalid: an operator has to mend something there.
   virtual Task<> Connect() = 0;
-  // Set by the owner; called on the loop when an open connection was lost.
-  std::function<void(std::string why)> connection_lost = [](std::string) {};
-  // Set by the owner; called on the loop when a domain, ours or not, has started.
-  std::function<void(std::string uuid)> domain_started = [](std::string) {};
-  // Set by the owner; called on the loop when a domain, ours or not, has ended.
-  std::function<void(std::string uuid)> domain_ended = [](std::string) {};
-
-  // Set by the owner; called on the loop when a domain was paused, since a disk of it could not be written.
-  // `reason` is libvirt's, e.g. "enospc", or empty.
-  std::function<void(std::string uuid, std::string reason)> domain_paused = [](std::string, std::string) {};
-
-  // Set by the owner; called on the loop when a call has ended that was not cancelled. `call` is a word for
-  // what it does; false: it failed, or was not answered in time; that something is
-  // not there is an answer.
-  std::function<void(const char* call, Duration took, bool is_ok)> call_ended = [](const char*, Duration,
-                                                                                   bool) {};
-
   virtual Task<HostSize> Size() = 0;
   virtual Task<PoolSpace> Space() = 0;
 
@@ -119,6 +123,12 @@ class Hypervisor {
 
   // Ends calls in progress as far as possible. Nothing may be called afterwards.
   virtual Task<> Stop() = 0;
+
+ protected:
+  HypervisorListener& listener_;
 };
+
+// Makes the connection to a host, which tells the listener of it.
+using MakeHypervisor = std::function<std::unique_ptr<Hypervisor>(const HostConfig&, HypervisorListener&)>;
 
 }  // namespace nodepool::drivers::libvirt

@@ -7,7 +7,6 @@
 
 #include "async/attempt.h"
 #include "base/scope_exit.h"
-#include "drivers/libvirt/host/copy.h"
 #include "drivers/libvirt/host/domain_calls.h"
 #include "drivers/libvirt/host/fetch.h"
 #include "drivers/libvirt/host/upload.h"
@@ -44,8 +43,10 @@ auto WithPoolCheck(const Connection& connection, const Work& work) {
 
 }  // namespace
 
-LibvirtHypervisor::LibvirtHypervisor(Loop& loop, HostConfig host, Duration call_timeout)
-    : loop_(loop),
+LibvirtHypervisor::LibvirtHypervisor(Loop& loop, HostConfig host, Duration call_timeout,
+                                     HypervisorListener& listener)
+    : Hypervisor(listener),
+      loop_(loop),
       host_(std::move(host)),
       call_timeout_(call_timeout),
       port_(std::make_shared<LoopPort>(loop)),
@@ -65,13 +66,13 @@ Task<> LibvirtHypervisor::Connect() {
     port->Post([this, generation, why] { Lose(generation, why); });
   };
   events.domain_started = [this, port = port_](std::string uuid) {
-    port->Post([this, uuid] { domain_started(uuid); });
+    port->Post([this, uuid] { listener_.DomainStarted(uuid); });
   };
   events.domain_ended = [this, port = port_](std::string uuid) {
-    port->Post([this, uuid] { domain_ended(uuid); });
+    port->Post([this, uuid] { listener_.DomainEnded(uuid); });
   };
   events.domain_paused = [this, port = port_](std::string uuid, std::string reason) {
-    port->Post([this, uuid, reason] { domain_paused(uuid, reason); });
+    port->Post([this, uuid, reason] { listener_.DomainPaused(uuid, reason); });
   };
   auto open = [host = host_, events] { return Connection::Open(host, events); };
   Task<std::shared_ptr<Connection>> opening = threads_.Run("connecting", kConnectLimit, open);
@@ -84,7 +85,7 @@ void LibvirtHypervisor::Lose(int generation, std::string why) {
   if (generation != generation_) return;
   ++generation_;
   CloseConnection();
-  connection_lost(std::move(why));
+  listener_.ConnectionLost(std::move(why));
 }
 
 void LibvirtHypervisor::CloseConnection() {
@@ -98,7 +99,7 @@ Task<Result> LibvirtHypervisor::Measured(const char* name, Task<Result> call) {
   Outcome<Result> outcome = co_await Attempt(std::move(call));
   if (!FailedWith(outcome, Verdict::kCancelled)) {
     bool is_answered = outcome.has_value() || FailedWith(outcome, Verdict::kNotFound);
-    call_ended(name, loop_.SteadyNow() - begun, is_answered);
+    listener_.CallEnded(name, loop_.SteadyNow() - begun, is_answered);
   }
   if (!outcome) outcome.error().Rethrow();
   if constexpr (!std::is_void_v<Result>) co_return std::move(*outcome);

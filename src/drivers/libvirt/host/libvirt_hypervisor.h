@@ -12,7 +12,7 @@ namespace nodepool::drivers::libvirt {
 // A host by libvirt's C API. Each call runs on one of the host's threads.
 class LibvirtHypervisor : public Hypervisor {
  public:
-  LibvirtHypervisor(Loop& loop, HostConfig host, Duration call_timeout);
+  LibvirtHypervisor(Loop& loop, HostConfig host, Duration call_timeout, HypervisorListener& listener);
   ~LibvirtHypervisor() override;
 
   Task<> Connect() override;

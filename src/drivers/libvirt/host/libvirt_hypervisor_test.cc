@@ -5,8 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "drivers/libvirt/host/faults.h"
+#include "drivers/libvirt/host/connection.h"
 #include "drivers/libvirt/host/fetch.h"
+#include "drivers/libvirt/testing/host_recorder.h"
 #include "drivers/libvirt/xml/domain_xml.h"
 
 namespace nodepool::drivers::libvirt {
@@ -39,7 +40,7 @@ class LibvirtHypervisorTest : public ::testing::Test {
     return uuids;
   }
   Failure ConnectFails(HostConfig host) {
-    LibvirtHypervisor other(loop, std::move(host), kLimit);
+    LibvirtHypervisor other(loop, std::move(host), kLimit, listener);
     Outcome<> outcome = RunToEnd(loop, Attempt(other.Connect()));
     EXPECT_FALSE(outcome);
     RunToEnd(loop, other.Stop());
@@ -47,7 +48,8 @@ class LibvirtHypervisorTest : public ::testing::Test {
   }
 
   Loop loop;
-  LibvirtHypervisor hypervisor{loop, TestHost(), kLimit};
+  testing::HostRecorder listener;
+  LibvirtHypervisor hypervisor{loop, TestHost(), kLimit, listener};
 };
 
 TEST_F(LibvirtHypervisorTest, TellsTheHostsSize) {
@@ -59,14 +61,11 @@ TEST_F(LibvirtHypervisorTest, TellsTheHostsSize) {
 
 // driver-libvirt.md 20
 TEST_F(LibvirtHypervisorTest, ItsCallsAreReportedByAWord) {
-  std::vector<std::string> ended;
-  hypervisor.call_ended = [&](const char* call, Duration, bool is_ok) {
-    ended.push_back(fmt::format("{} {}", call, is_ok));
-  };
+  listener.calls.clear();
   RunToEnd(loop, hypervisor.Size());
   RunToEnd(loop, Attempt(hypervisor.Volume("nowhere")));
   RunToEnd(loop, Attempt(hypervisor.Leases("nowhere")));
-  EXPECT_THAT(ended, ::testing::ElementsAre("size true", "volume true", "leases false"));
+  EXPECT_THAT(listener.calls, ::testing::ElementsAre("size true", "volume true", "leases false"));
 }
 
 // LV-13
@@ -106,14 +105,12 @@ TEST_F(LibvirtHypervisorTest, DomainsComeAndGo) {
 
 // LV-64
 TEST_F(LibvirtHypervisorTest, AStoragePoolThatIsNotActiveIsStartedByTheNextConnection) {
-  std::vector<std::string> losses;
-  hypervisor.connection_lost = [&](std::string why) { losses.push_back(std::move(why)); };
   virConnectPtr operator_ = virConnectOpen("test:///default");
   virStoragePoolPtr pool = virStoragePoolLookupByName(operator_, "default-pool");
   ASSERT_EQ(virStoragePoolDestroy(pool), 0);
   auto refused = RunToEnd(loop, Attempt(hypervisor.CreateVolume({"v", "raw", 1 << 20})));
   EXPECT_TRUE(FailedWith(refused, Verdict::kRetry)) << "it says nothing of the machine";
-  EXPECT_THAT(losses, ::testing::ElementsAre("storage pool default-pool is not active any more"));
+  EXPECT_THAT(listener.losses, ::testing::ElementsAre("storage pool default-pool is not active any more"));
   RunToEnd(loop, hypervisor.Connect());
   EXPECT_EQ(virStoragePoolIsActive(pool), 1);
   RunToEnd(loop, hypervisor.CreateVolume({"v", "raw", 1 << 20}));
@@ -144,7 +141,8 @@ TEST_F(LibvirtHypervisorTest, AHostThatCannotBeReachedIsTriedAgain) {
 
 TEST(LibvirtHypervisors, RefuseCallsBeforeTheyAreConnected) {
   Loop loop;
-  LibvirtHypervisor hypervisor(loop, TestHost(), kLimit);
+  testing::HostRecorder listener;
+  LibvirtHypervisor hypervisor(loop, TestHost(), kLimit, listener);
   EXPECT_TRUE(FailedWith(RunToEnd(loop, Attempt(hypervisor.Domains())), Verdict::kRetry));
 }
 

@@ -1,11 +1,11 @@
 // Pools and networks that are made, on libvirt's test driver: a host in the process that lives as long as its
 // connection.
+#include "drivers/libvirt/host/places.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "drivers/libvirt/host/networks.h"
-#include "drivers/libvirt/host/pools.h"
 
 namespace nodepool::drivers::libvirt {
 namespace {

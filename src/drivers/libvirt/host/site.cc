@@ -6,7 +6,7 @@
 
 namespace nodepool::drivers::libvirt {
 
-Site::Site(driver::ProviderEnvironment for_environment, std::shared_ptr<const LibvirtConfig> provider,
+Site::Site(driver::cloud::AdapterEnvironment for_environment, std::shared_ptr<const LibvirtConfig> provider,
            const MakeHypervisor& make)
     : environment(std::move(for_environment)),
       config(std::move(provider)),
@@ -15,28 +15,28 @@ Site::Site(driver::ProviderEnvironment for_environment, std::shared_ptr<const Li
       arrivals(tasks, logger),
       key(config->key) {
   for (const HostConfig& host : config->hosts) {
-    std::unique_ptr<Hypervisor> hypervisor = make(host);
-    hypervisor->call_ended = [this, name = host.name](const char* call, Duration took, bool is_ok) {
-      if (environment.observer == nullptr) return;
-      environment.observer->HostCallEnded({config->name, name, call, is_ok, took});
-    };
     if (environment.observer != nullptr) environment.observer->HostAdded(config->name, host.name);
-    hosts.push_back(std::make_unique<Host>(tasks, environment.random, host, std::move(hypervisor), logger,
-                                           [this] { Changed(); }));
-    hosts.back()->foreign_changed = [this] { ForeignChanged(); };
-    hosts.back()->measured = [this, added = hosts.back().get()] { Report(*added); };
+    HostListener& listener = *this;
+    hosts.push_back(std::make_unique<Host>(tasks, environment.random, host, make, logger, listener));
   }
 }
 
-void Site::Changed() {
+void Site::HostChanged(Host&) {
   fetches.Begin();
   full_labels.RoomHasGrown();
-  environment.capacity_changed();
+  environment.framework.CapacityChanged();
 }
 
-void Site::ForeignChanged() {
+void Site::ForeignChanged(Host&) {
   full_labels.RoomHasGrown();
-  foreign_changed();
+  environment.framework.QuotaChanged();
+}
+
+void Site::MachineLost(Host&) { environment.framework.MachinesTaken(); }
+
+void Site::CallEnded(Host& host, const char* call, Duration took, bool is_ok) {
+  if (environment.observer == nullptr) return;
+  environment.observer->HostCallEnded({config->name, host.name(), call, is_ok, took});
 }
 
 void Site::Forget(const MachineId& id) {
@@ -44,7 +44,7 @@ void Site::Forget(const MachineId& id) {
   full_labels.RoomHasGrown();
 }
 
-void Site::Report(const Host& host) {
+void Site::HostMeasured(Host& host) {
   if (environment.observer == nullptr) return;
   driver::HostUse use{config->name, host.name(), !host.fault()};
   for (const DomainInfo& domain : host.listed()) {

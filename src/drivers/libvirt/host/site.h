@@ -5,27 +5,22 @@
 #include <string>
 #include <vector>
 
-#include "driver/provider_environment.h"
+#include "driver/cloud/framework.h"
 #include "drivers/libvirt/host/host.h"
-#include "drivers/libvirt/keys/provider_key.h"
-#include "drivers/libvirt/placement/full_labels.h"
-#include "drivers/libvirt/placement/ledger.h"
-#include "drivers/libvirt/storage/arrivals.h"
+#include "drivers/libvirt/keys.h"
+#include "drivers/libvirt/placement/placement.h"
+#include "drivers/libvirt/storage/boot_image.h"
 #include "drivers/libvirt/storage/fetches.h"
-#include "drivers/libvirt/storage/image_sizes.h"
-#include "drivers/libvirt/storage/old_fetches.h"
 #include "drivers/libvirt/warm/warm_start.h"
 
 namespace nodepool::drivers::libvirt {
 
-using MakeHypervisor = std::function<std::unique_ptr<Hypervisor>(const HostConfig&)>;
-
 // What creations, deletions and lists of one provider share: its hosts, and what is under way on them.
-struct Site {
-  Site(driver::ProviderEnvironment for_environment, std::shared_ptr<const LibvirtConfig> provider,
+struct Site : private HostListener {
+  Site(driver::cloud::AdapterEnvironment for_environment, std::shared_ptr<const LibvirtConfig> provider,
        const MakeHypervisor& make);
 
-  driver::ProviderEnvironment environment;
+  driver::cloud::AdapterEnvironment environment;
   std::shared_ptr<const LibvirtConfig> config;
   log::Logger logger{"nodepool.driver.libvirt." + config->name.value};
   TaskGroup tasks;
@@ -39,9 +34,6 @@ struct Site {
   ProviderKey key;
   WarmTemplates warm_templates;
 
-  // Set by the owner; called when a host announces that domains of others have started or ended there.
-  std::function<void()> foreign_changed = [] {};
-
   // Connects to every host unless that has begun; ends when each was tried once. To be awaited before hosts
   // are used. No host is contacted before.
   Task<> Connected();
@@ -53,10 +45,11 @@ struct Site {
   Task<> Stop();
 
  private:
-  // A host can be used, or no longer.
-  void Changed();
-  void ForeignChanged();
-  void Report(const Host& host);
+  void HostChanged(Host& host) override;
+  void HostMeasured(Host& host) override;
+  void ForeignChanged(Host& host) override;
+  void MachineLost(Host& host) override;
+  void CallEnded(Host& host, const char* call, Duration took, bool is_ok) override;
 
   bool is_stopped_ = false;
 };

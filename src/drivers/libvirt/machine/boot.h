@@ -2,11 +2,37 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "drivers/libvirt/machine/creation.h"
-#include "drivers/libvirt/machine/new_domain.h"
+#include "driver/cloud/adapter.h"
+#include "drivers/libvirt/config/libvirt_config.h"
+#include "drivers/libvirt/machine/create_machine.h"
+#include "drivers/libvirt/names.h"
+#include "drivers/libvirt/xml/domain_xml.h"
 
 namespace nodepool::drivers::libvirt {
+
+// Files on the host that a machine is started with.
+struct DomainDisks {
+  std::string root_path;
+  DiskFile image;
+  std::vector<std::string> seed_paths;
+  std::string console_path;
+  std::string variables_path;  // empty: the firmware has no variables
+};
+
+// With a part of the UUID: what is left of an earlier attempt for the same node has another name.
+std::string DomainName(const MachineId& id, const std::string& hostname);
+
+// What the label's machines are on a host of this architecture, which is named as the kernel does. kInvalid:
+// it has nothing that the label needs.
+Platform PlatformFor(const LibvirtLabel& label, const std::string& architecture);
+
+// The machine as its label wants it, on `network`; what its host decides (platform, KVM, a forwarded port) is
+// left as it is by default.
+NewDomain DescribeDomain(const MachineId& id, const LibvirtLabel& label,
+                         const driver::cloud::CreateParameters& parameters, const MachineNetwork& network,
+                         DomainDisks disks);
 
 // The machine with these disks, as its label and its host want it.
 NewDomain DescribeOnHost(const Creation& creation, DomainDisks disks);
@@ -14,5 +40,16 @@ NewDomain DescribeOnHost(const Creation& creation, DomainDisks disks);
 // Starts the machine, and from then on has its host note whether it ends. Returns the port of the host that
 // is forwarded to it; none: it has an address of its own.
 Task<std::optional<int>> Boot(Creation& creation, DomainDisks disks);
+
+// Makes the volumes of a machine: a clone of its image, its seed disks, its console log (driver-libvirt.md
+// 6). What a failure leaves is removed by DeleteMachine.
+Task<DomainDisks> MakeDisks(Creation& creation);
+
+// Makes one of them; returns its path.
+Task<std::string> MakeVolume(Creation& creation, NewVolume volume);
+Task<std::string> MakeConsole(Creation& creation);
+
+// The public keys that the machine gets.
+std::vector<std::string> KeysFor(const Creation& creation);
 
 }  // namespace nodepool::drivers::libvirt

@@ -3,19 +3,47 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
 #include "async/cleanup.h"
 #include "async/deadline.h"
+#include "drivers/libvirt/host/host.h"
 #include "drivers/libvirt/machine/boot.h"
-#include "drivers/libvirt/machine/choose_host.h"
-#include "drivers/libvirt/machine/console.h"
-#include "drivers/libvirt/machine/make_disks.h"
-#include "drivers/libvirt/network/lease_room.h"
+#include "drivers/libvirt/machine/machines.h"
 #include "drivers/libvirt/placement/capacity.h"
-#include "drivers/libvirt/storage/copy_image.h"
+#include "drivers/libvirt/storage/images.h"
 #include "drivers/libvirt/warm/warm_start.h"
 
 namespace nodepool::drivers::libvirt {
+
+namespace {
+
+struct LeaseRoom {
+  std::uint64_t leases = 0;
+  std::uint64_t addresses = 0;
+};
+
+Task<LeaseRoom> ReadLeaseRoom(Host& host, std::string network) {
+  std::vector<KnownAddress> leases = co_await host.Use().Leases(network);
+  LeaseRoom room;
+  room.leases = std::uint64_t(std::ranges::count(leases, false, &KnownAddress::is_ipv6));
+  room.addresses = co_await host.Use().LeaseRange(network);
+  co_return room;
+}
+
+// What is to be said of a machine without an address where the network has none left: "network N has 253
+// leases of 253 addresses ...; ". Empty: it has some, or cannot be asked.
+Task<std::string> ExplainLeases(Host& host, MachineNetwork network) {
+  if (network.kind != MachineNetwork::Kind::kNamed) co_return "";
+  Outcome<LeaseRoom> room = co_await Attempt(ReadLeaseRoom(host, network.name));
+  if (!room || room->addresses == 0 || room->leases < room->addresses) co_return "";
+  co_return fmt::format(
+      "network {} has {} leases of {} addresses, and those of deleted machines stay until they expire: "
+      "enlarge its range, or shorten its leases; ",
+      network.name, room->leases, room->addresses);
+}
+
+}  // namespace
 
 using driver::cloud::CreateParameters;
 using driver::cloud::Instance;

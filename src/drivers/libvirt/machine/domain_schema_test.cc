@@ -18,6 +18,7 @@ struct Variant {
   const char* name;  // of the test
   std::function<void(LibvirtLabel&)> change;
   bool offers_kvm = false;
+  const char* architecture = "x86_64";  // of the host
 };
 
 std::vector<Variant> Variants() {
@@ -50,6 +51,8 @@ std::vector<Variant> Variants() {
          label.kernel = DirectKernel{"/k", "/i", "console=ttyS0"};
        }},
       {"warm_start", [](LibvirtLabel& label) { label.is_started_warm = true; }},
+      {"arm64", [](LibvirtLabel&) {}, true, "aarch64"},
+      {"arm64_user", [user](LibvirtLabel& label) { label.network = user; }, false, "aarch64"},
   };
 }
 
@@ -60,6 +63,7 @@ class DomainSchemaTest : public MachineTest, public ::testing::WithParamInterfac
     GetParam().change(*label);
     prepare = [](testing::FakeHypervisor& host) {
       host.size.offers_kvm = GetParam().offers_kvm;
+      host.size.architecture = GetParam().architecture;
       host.addresses = {{AddressSource::kAgent, "192.0.2.7"}};
     };
     Start();
@@ -103,6 +107,14 @@ TEST_P(DomainSchemaTest, AMachineCanWriteToNothingOfItsHostButItsClone) {
   for (const char* element : {"filesystem", "hostdev", "redirdev", "shmem", "tpm", "graphics", "sound"}) {
     EXPECT_FALSE(root.child("devices").child(element)) << element;
   }
+}
+
+// LV-68
+TEST_P(DomainSchemaTest, OnlyAPcHasItsDevices) {
+  bool is_pc = std::string_view(GetParam().architecture) == "x86_64";
+  EXPECT_STREQ(root.child("os").child("type").attribute("arch").value(), GetParam().architecture);
+  EXPECT_EQ(bool(root.child("features").child("apic")), is_pc);
+  EXPECT_EQ(bool(root.child("clock").child("timer")), is_pc);
 }
 
 INSTANTIATE_TEST_SUITE_P(Labels, DomainSchemaTest, ::testing::ValuesIn(Variants()),

@@ -7,7 +7,7 @@
 #include "driver/cloud/metadata.h"
 #include "driver/records_environment.h"
 #include "driver/testing/recorder.h"
-#include "drivers/libvirt/libvirt_adapter.h"
+#include "drivers/libvirt/libvirt_driver.h"
 #include "drivers/libvirt/testing/fake_hypervisor.h"
 #include "zk/testing/memory_zk.h"
 
@@ -23,7 +23,6 @@ class MachineTest : public ::testing::Test {
     label->name = LabelName("small");
     label->cloud_image = "debian";
     label->vcpus = 2;
-    label->machine = "q35";
     label->disk_bus = "virtio";
     label->seeds = {SeedFormat::kNoCloud, SeedFormat::kConfigDrive};
     label->authorized_keys = {"ssh-ed25519 AAAA"};
@@ -37,7 +36,6 @@ class MachineTest : public ::testing::Test {
   }
   void TearDown() override {
     if (adapter) time.Run(adapter->Stop(), kLong);
-    time.Run(client->Close());
   }
 
   void AddHost(const std::string& name) {
@@ -49,10 +47,9 @@ class MachineTest : public ::testing::Test {
   }
   // Prepares the hosts before the adapter contacts them.
   void Start(bool reads_quota = true) {
-    driver::ProviderEnvironment environment{
-        time.loop(), random, blocking_pool, records, [this] { ++capacity_changes; }, &observer};
-    auto make = [this](const HostConfig& host) {
-      auto fake = std::make_unique<testing::FakeHypervisor>(time.loop());
+    driver::cloud::AdapterEnvironment environment{{time.loop(), random, blocking_pool}, framework, &observer};
+    auto make = [this](const HostConfig& host, HypervisorListener& listener) {
+      auto fake = std::make_unique<testing::FakeHypervisor>(time.loop(), listener);
       fake->AddVolume({"debian.qcow2", "/pool/debian.qcow2", "qcow2", 2 * kGibibyte, kGibibyte, ""});
       fakes[host.name] = fake.get();
       fake->peers = &fakes;
@@ -60,6 +57,7 @@ class MachineTest : public ::testing::Test {
       return fake;
     };
     adapter = std::make_unique<LibvirtAdapter>(environment, config, make);
+    adapter->Start();
     if (reads_quota) time.Run(adapter->QuotaLimits());
   }
   driver::cloud::CreateParameters Parameters(const std::string& node) {
@@ -101,22 +99,23 @@ class MachineTest : public ::testing::Test {
     std::map<std::string, int> users;  // of hosts
     std::vector<driver::HostCall> calls;
   } observer;
+  struct CountedChanges : driver::cloud::Framework {
+    void CapacityChanged() override { ++capacity; }
+    void QuotaChanged() override { ++quota; }
+    void MachinesTaken() override { ++taken; }
+    int capacity = 0;
+    int quota = 0;
+    int taken = 0;
+  } framework;
   nodepool::testing::VirtualTime time;
-  nodepool::testing::MemoryZk zk{time.loop()};
-  std::unique_ptr<zk::Client> client = zk.Connect();
   SeededRandom random{1};
   BlockingPool blocking_pool{0};
-  store::Store store{time.loop(), *client, random};
-  store::NodeCache nodes{time.loop(), *client};
-  store::ImageCache images{time.loop(), *client};
-  driver::RecordsEnvironment records{store, nodes, images};
   std::shared_ptr<LibvirtConfig> config = std::make_shared<LibvirtConfig>();
   std::shared_ptr<LibvirtLabel> label;
   std::shared_ptr<LibvirtPool> pool;
   std::map<std::string, testing::FakeHypervisor*> fakes;
   std::function<void(testing::FakeHypervisor&)> prepare;
   std::unique_ptr<LibvirtAdapter> adapter;
-  int capacity_changes = 0;
 };
 
 }  // namespace nodepool::drivers::libvirt

@@ -1,7 +1,8 @@
 #include "async/task_group.h"
 #include "driver/testing/contract.h"
-#include "drivers/libvirt/machine/console.h"
+#include "drivers/libvirt/machine/boot.h"
 #include "drivers/libvirt/machine/machine_fixture_for_test.h"
+#include "drivers/libvirt/machine/machines.h"
 
 namespace nodepool::drivers::libvirt {
 namespace {
@@ -12,6 +13,21 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
+
+// TAKE-4
+TEST_F(MachineTest, AMachineThatEndsByItselfIsAnnouncedAtOnceAndOurDeletionIsNot) {
+  Start();
+  Recorder deleted, stopped;
+  Create(deleted, "0000000001");
+  Delete(deleted);
+  EXPECT_EQ(framework.taken, 0);
+  Create(stopped, "0000000002");
+  std::vector<boost::json::value> ids = {stopped.external_id};
+  EXPECT_THAT(time.Run(adapter->MissingMachines(ids)), IsEmpty());
+  Fake().EndDomain(Fake().domains.begin()->first);
+  EXPECT_EQ(framework.taken, 1);
+  EXPECT_EQ(time.Run(adapter->MissingMachines(ids)), ids) << "an older list is not taken for it";
+}
 
 // LV-4
 TEST_F(MachineTest, KeepsTheContract) {
@@ -313,6 +329,29 @@ TEST_F(MachineTest, AKvmThatPrintsNothingIsReportedOnce) {
   log::Capture log;
   for (int scan = 0; scan < 2; ++scan) time.Run(adapter->ConsoleLog(*label, machine.external_id));
   EXPECT_EQ(log.Count("set accelerator to tcg"), 1);
+}
+
+// LV-68
+TEST(PlatformFor, IsWhatTheHostsArchitectureUsuallyHas) {
+  LibvirtLabel label;
+  Platform of_pc = PlatformFor(label, "x86_64"), of_arm = PlatformFor(label, "aarch64");
+  EXPECT_EQ(of_pc.machine, "q35");
+  EXPECT_EQ(of_pc.firmware, Firmware::kBios);
+  EXPECT_EQ(of_arm.machine, "virt");
+  EXPECT_EQ(of_arm.firmware, Firmware::kUefi);
+  label.machine = "sbsa-ref";
+  label.firmware = Firmware::kUefiSecure;
+  EXPECT_EQ(PlatformFor(label, "aarch64").machine, "sbsa-ref");
+  EXPECT_EQ(PlatformFor(label, "aarch64").firmware, Firmware::kUefiSecure);
+}
+
+// LV-68
+TEST(PlatformFor, RefusesAWarmStartWhereTheUsualFirmwareHasVariables) {
+  LibvirtLabel label;
+  label.is_started_warm = true;
+  EXPECT_EQ(PlatformFor(label, "x86_64").firmware, Firmware::kBios);
+  EXPECT_THAT([&label] { PlatformFor(label, "aarch64"); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("machines of aarch64 have none")));
 }
 
 TEST(Consoles, ShowNothingThatATerminalWouldObey) {

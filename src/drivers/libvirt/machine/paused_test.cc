@@ -37,10 +37,10 @@ TEST_F(PausedTest, NothingNewIsMadeOnAHostThatIsFullUntilItHasRoomAgain) {
   Error refusal = CreateFails("0000000043");
   EXPECT_EQ(refusal.verdict(), Verdict::kQuota);
   EXPECT_THAT(refusal.message(), HasSubstr("a: a machine there is paused, since the storage pool is full"));
-  int changes = capacity_changes;
+  int changes = framework.capacity;
   Sweep();
   EXPECT_THAT(Fake().resumed, ElementsAre(UuidOf(machine)));
-  EXPECT_GT(capacity_changes, changes) << "requests that wait are considered again";
+  EXPECT_GT(framework.capacity, changes) << "requests that wait are considered again";
   Recorder next;
   Create(next, "0000000043");
 }

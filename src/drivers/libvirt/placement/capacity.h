@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/cloud/adapter.h"
 #include "driver/quota_information.h"
 #include "drivers/libvirt/host/site.h"
 
@@ -29,5 +30,13 @@ Task<std::vector<HostRoom>> ReadRooms(Site& site, const LibvirtPool& pool, const
 // The sum of the limits of all usable hosts; storage that several share counts once. Throws the first host's
 // fault where none is usable.
 Task<Need> SumOfLimits(Site& site);
+
+// Whether the machines of the label have to be on the host of the request's other nodes.
+SameHost SameHostFor(const Site& site, const LibvirtLabel& label);
+
+// The host for a machine that takes `need` (driver-libvirt.md 13.3). The caller enters it in the ledger
+// before it awaits anything else. kQuota: there is no room now; the label's next call waits for more room
+// first, half a minute at most. kInvalid: no host is large enough.
+Task<Host*> ChooseHostFor(Site& site, const driver::cloud::CreateParameters& parameters, Need need);
 
 }  // namespace nodepool::drivers::libvirt

@@ -30,7 +30,7 @@ TEST_F(FetchTest, AnImageIsFetchedOnceForEachHostAndThenItsLabelIsReady) {
   Start();
   EXPECT_FALSE(IsReady());
   ASSERT_TRUE(time.RunUntil([&] { return IsReady(); }, std::chrono::minutes(5)));
-  EXPECT_GT(capacity_changes, 0);
+  EXPECT_GT(framework.capacity, 0);
   EXPECT_EQ(adapter->QuotaForLabel(*label).Get("volume-gb"), 3);
   Recorder machine;
   Create(machine);

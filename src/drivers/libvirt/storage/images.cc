@@ -10,10 +10,9 @@
 #include "async/gate.h"
 #include "base/text.h"
 #include "driver/cloud/metadata.h"
-#include "drivers/libvirt/names/volume_name.h"
-#include "drivers/libvirt/storage/shared_storage.h"
-#include "drivers/libvirt/storage/unfinished.h"
-#include "drivers/libvirt/warm/delete_templates.h"
+#include "drivers/libvirt/names.h"
+#include "drivers/libvirt/storage/fetches.h"
+#include "drivers/libvirt/warm/templates.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -173,6 +172,51 @@ Task<std::vector<ListedImage>> ListUploads(Site& site) {
   std::vector<ListedImage> list;
   for (auto& [name, image] : images) list.push_back(std::move(image));
   co_return list;
+}
+
+namespace {
+
+Task<Host*> FindSource(Site& site, std::string image) {
+  for (const auto& host : site.hosts) {
+    bool is_there = co_await HasImage(*host, image);
+    if (is_there) co_return host.get();
+  }
+  throw Error(Verdict::kNotFound, fmt::format("no host that can be used has image {}", image));
+}
+
+// The volume is raw while it is written, whatever the image is: libvirt would write a header of its own
+// otherwise.
+Task<> CopyImage(Site& site, Host& target, std::string image) {
+  Host* source = co_await FindSource(site, image);
+  VolumeInfo original = co_await source->Use().Volume(image);
+  site.logger.Info("Image {} is copied from host {} to host {}", image, source->name(), target.name());
+  NewVolume volume{.name = image, .capacity = original.length};
+  co_await target.Use().CreateVolume(std::move(volume));
+  co_await target.Use().CopyVolume(source->config(), image, site.config->image_upload_timeout);
+}
+
+}  // namespace
+
+Task<> EnsureUpload(Site& site, Host& target, std::string image) {
+  // Another host may have put it there, which the target's libvirt finds out when it reads the pool anew.
+  if (!target.size().shared_storage.empty()) co_await target.Use().Volumes();
+  Arrivals::Make make = [&site, &target, image] { return CopyImage(site, target, image); };
+  co_await site.arrivals.Ensure(target, image, std::move(make));
+}
+
+bool ShareStorage(const Host& one, const Host& other) {
+  if (&one == &other) return true;
+  const std::string& storage = one.size().shared_storage;
+  return !storage.empty() && storage == other.size().shared_storage;
+}
+
+std::vector<Host*> OneOfEachStorage(const std::vector<Host*>& hosts) {
+  std::vector<Host*> chosen;
+  for (Host* host : hosts) {
+    auto shares = [host](const Host* other) { return ShareStorage(*host, *other); };
+    if (std::ranges::none_of(chosen, shares)) chosen.push_back(host);
+  }
+  return chosen;
 }
 
 }  // namespace nodepool::drivers::libvirt

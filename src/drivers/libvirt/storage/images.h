@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "driver/cloud/adapter.h"
+#include "drivers/libvirt/host/host.h"
 #include "drivers/libvirt/host/site.h"
 
 namespace nodepool::drivers::libvirt {
@@ -22,5 +23,15 @@ Task<> DeleteImageOn(Host& host, std::string volume);
 
 // Uploads of any Nodepool on the usable hosts, each name once.
 Task<std::vector<driver::ListedImage>> ListUploads(Site& site);
+
+// Ends when the host has the uploaded image, which is copied from another one where it is missing.
+// Error(kNotFound): no host that can be used has it.
+Task<> EnsureUpload(Site& site, Host& target, std::string image);
+
+// Whether what one host has in its storage pool is in the other one's, too.
+bool ShareStorage(const Host& one, const Host& other);
+
+// `hosts` without those that share the storage of an earlier one.
+std::vector<Host*> OneOfEachStorage(const std::vector<Host*>& hosts);
 
 }  // namespace nodepool::drivers::libvirt

@@ -36,7 +36,7 @@ void FakeHypervisor::MayBreak(Loss moment, const std::string& call) {
   if (loss != moment || !broken_.insert(call).second) return;
   ++losses;
   is_connected_ = false;
-  connection_lost("libvirtd has closed the connection");
+  listener_.ConnectionLost("libvirtd has closed the connection");
   throw Error(Verdict::kRetry, "the connection broke");
 }
 
@@ -54,14 +54,14 @@ void FakeHypervisor::GoOn() {
 void FakeHypervisor::Break(const std::string& why) {
   is_connected_ = false;
   is_reachable = false;
-  connection_lost(why);
+  listener_.ConnectionLost(why);
 }
 
 void FakeHypervisor::EndDomain(std::string uuid) {
   auto domain = domains.find(uuid);
   for (const std::string& mac : MacAddressesIn(domain->second)) started_.erase(mac);
   domains.erase(domain);
-  domain_ended(uuid);
+  listener_.DomainEnded(uuid);
 }
 
 Task<> FakeHypervisor::Connect() {
@@ -101,7 +101,7 @@ Task<> FakeHypervisor::StartDomain(std::string xml) {
   if (domains.contains(domain.uuid)) throw Error(Verdict::kConflict, "the domain exists");
   for (const std::string& mac : MacAddressesIn(xml)) started_[mac] = loop_.SteadyNow();
   domains[domain.uuid] = std::move(xml);
-  domain_started(domain.uuid);
+  listener_.DomainStarted(domain.uuid);
   MayBreak(Loss::kAfter, "start " + domain.uuid);
 }
 

@@ -27,8 +27,9 @@ class FakeHypervisor : public Hypervisor {
   std::shared_ptr<FakeHost> host_;
 
  public:
-  explicit FakeHypervisor(Loop& loop, std::shared_ptr<FakeHost> host = std::make_shared<FakeHost>())
-      : host_(std::move(host)), loop_(loop) {}
+  FakeHypervisor(Loop& loop, HypervisorListener& listener,
+                 std::shared_ptr<FakeHost> host = std::make_shared<FakeHost>())
+      : Hypervisor(listener), host_(std::move(host)), loop_(loop) {}
 
   Task<> Connect() override;
   Task<HostSize> Size() override;
@@ -59,8 +60,10 @@ class FakeHypervisor : public Hypervisor {
   void AddVolume(VolumeInfo volume) { volumes[volume.name] = std::move(volume); }
   // A machine cannot write to its disk.
   void PauseDomain(std::string uuid, std::string reason) {
-    domain_paused(std::move(uuid), std::move(reason));
+    listener_.DomainPaused(std::move(uuid), std::move(reason));
   }
+  // Tells of a call, as if it had ended.
+  void EndCall(const char* call, Duration took, bool is_ok) { listener_.CallEnded(call, took, is_ok); }
   // A machine powers off.
   void EndDomain(std::string uuid);
   // The connection breaks; the next attempts to connect fail until `is_reachable` is set.

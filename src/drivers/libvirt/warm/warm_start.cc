@@ -6,15 +6,12 @@
 
 #include "async/deadline.h"
 #include "base/text.h"
+#include "drivers/libvirt/addresses.h"
 #include "drivers/libvirt/guest/agent.h"
 #include "drivers/libvirt/guest/scripts.h"
 #include "drivers/libvirt/machine/boot.h"
-#include "drivers/libvirt/machine/delete_machine.h"
-#include "drivers/libvirt/machine/make_disks.h"
-#include "drivers/libvirt/network/addresses.h"
-#include "drivers/libvirt/warm/make_template.h"
-#include "drivers/libvirt/warm/template_id.h"
-#include "drivers/libvirt/xml/clone_xml.h"
+#include "drivers/libvirt/machine/machines.h"
+#include "drivers/libvirt/warm/templates.h"
 #include "drivers/libvirt/xml/saved_memory.h"
 
 namespace nodepool::drivers::libvirt {

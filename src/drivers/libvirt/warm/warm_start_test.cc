@@ -1,7 +1,7 @@
 #include "drivers/libvirt/warm/warm_start.h"
 
 #include "drivers/libvirt/machine/machine_fixture_for_test.h"
-#include "drivers/libvirt/names/volume_name.h"
+#include "drivers/libvirt/names.h"
 
 namespace nodepool::drivers::libvirt {
 namespace {

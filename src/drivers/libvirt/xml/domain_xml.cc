@@ -32,28 +32,34 @@ void AddKernel(pugi::xml_node os, const DirectKernel& direct) {
 
 // libvirt chooses the files by QEMU's descriptions of them.
 void AddFirmware(pugi::xml_node os, const NewDomain& domain) {
-  if (domain.firmware == Firmware::kBios) return;
+  if (domain.platform.firmware == Firmware::kBios) return;
   With(os, {{"firmware", "efi"}});
-  bool is_secure = domain.firmware == Firmware::kUefiSecure;
+  bool is_secure = domain.platform.firmware == Firmware::kUefiSecure;
   With(os.append_child("firmware").append_child("feature"),
        {{"enabled", is_secure ? "yes" : "no"}, {"name", "secure-boot"}});
   Add(os, "nvram", domain.variables_path);
+}
+
+// Of a PC, which other computers do not have.
+void AddTimers(pugi::xml_node clock) {
+  With(clock.append_child("timer"), {{"name", "rtc"}, {"tickpolicy", "catchup"}});
+  With(clock.append_child("timer"), {{"name", "hpet"}, {"present", "no"}});
 }
 
 void AddPlatform(pugi::xml_node root, const NewDomain& domain) {
   With(Add(root, "memory", std::to_string(domain.memory)), {{"unit", "MiB"}});
   Add(root, "vcpu", std::to_string(domain.vcpus));
   pugi::xml_node os = root.append_child("os");
-  With(Add(os, "type", "hvm"), {{"machine", domain.machine}});
+  With(Add(os, "type", "hvm"),
+       {{"arch", domain.platform.architecture}, {"machine", domain.platform.machine}});
   AddFirmware(os, domain);
   if (domain.kernel) AddKernel(os, *domain.kernel);
   pugi::xml_node features = root.append_child("features");
   features.append_child("acpi");
-  features.append_child("apic");
+  if (domain.platform.is_x86()) features.append_child("apic");
   AddCpu(root, domain);
   pugi::xml_node clock = With(root.append_child("clock"), {{"offset", "utc"}});
-  With(clock.append_child("timer"), {{"name", "rtc"}, {"tickpolicy", "catchup"}});
-  With(clock.append_child("timer"), {{"name", "hpet"}, {"present", "no"}});
+  if (domain.platform.is_x86()) AddTimers(clock);
   Add(root, "on_poweroff", "destroy");
   Add(root, "on_reboot", "restart");
   Add(root, "on_crash", "destroy");
@@ -101,15 +107,21 @@ void AddInterface(pugi::xml_node devices, const NewDomain& domain, const std::st
   }
 }
 
+// Of QEMU's machines only the old PC has plain PCI at its root.
+const char* RootBus(const std::string& machine) {
+  bool is_old_pc = machine.starts_with("pc") && machine.find("q35") == std::string::npos;
+  return is_old_pc ? "pci.0" : "pcie.0";
+}
+
 // libvirt forwards ports only with a helper that hosts may lack (passt), so QEMU is asked directly.
 void AddForwardedPort(pugi::xml_node root, const NewDomain& domain) {
   const ForwardedPort& forwarded = *domain.forwarded;
-  const char* bus = domain.machine.find("q35") == std::string::npos ? "pci.0" : "pcie.0";
-  const std::string words[] = {
-      "-netdev",
-      fmt::format("user,id=nodepool,hostfwd=tcp:{}:{}-:{}", forwarded.bind_address, forwarded.port,
-                  forwarded.guest_port),
-      "-device", fmt::format("virtio-net-pci,netdev=nodepool,mac={},bus={},addr=0x10", domain.mac, bus)};
+  const std::string words[] = {"-netdev",
+                               fmt::format("user,id=nodepool,hostfwd=tcp:{}:{}-:{}", forwarded.bind_address,
+                                           forwarded.port, forwarded.guest_port),
+                               "-device",
+                               fmt::format("virtio-net-pci,netdev=nodepool,mac={},bus={},addr=0x10",
+                                           domain.mac, RootBus(domain.platform.machine))};
   With(root, {{"xmlns:qemu", "http://libvirt.org/schemas/domain/qemu/1.0"}});
   pugi::xml_node command = root.append_child("qemu:commandline");
   for (const std::string& word : words) With(command.append_child("qemu:arg"), {{"value", word}});

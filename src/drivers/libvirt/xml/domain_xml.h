@@ -7,10 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "drivers/libvirt/config/direct_kernel.h"
-#include "drivers/libvirt/config/firmware.h"
-#include "drivers/libvirt/config/host_place.h"
-#include "drivers/libvirt/xml/volume_xml.h"
+#include "drivers/libvirt/config/host_config.h"
+#include "drivers/libvirt/config/libvirt_config.h"
+#include "drivers/libvirt/xml/host_xml.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -27,17 +26,24 @@ struct NetworkInterface {
   std::string network;
 };
 
+// The kind of computer that a machine is.
+struct Platform {
+  std::string architecture = "x86_64";
+  std::string machine = "q35";  // QEMU's name
+  Firmware firmware = Firmware::kBios;
+  bool is_x86() const { return architecture == "x86_64" || architecture == "i686"; }
+};
+
 // A machine to be started, as plain values; driver-libvirt.md 7 says what each is for.
 struct NewDomain {
   std::string name;
   std::string uuid;
   std::map<std::string, std::string> metadata;
+  Platform platform;
   bool uses_kvm = false;
   int vcpus = 1;
-  int memory = 0;  // MiB
-  std::string machine = "q35";
-  std::optional<std::string> cpu;  // none: the host's with KVM, everything that QEMU can do without
-  Firmware firmware = Firmware::kBios;
+  int memory = 0;                      // MiB
+  std::optional<std::string> cpu;      // none: the host's with KVM, everything that QEMU can do without
   std::string variables_path;          // a file that libvirt makes; empty: the firmware has none
   std::optional<DirectKernel> kernel;  // none: what the disk boots
   std::string root_path;               // a qcow2 volume

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "drivers/libvirt/xml/domain_xml.h"
+
 namespace nodepool::drivers::libvirt {
 
 // A file that libvirt has saved a machine's memory to begins with a header and the machine's description, for
@@ -21,5 +23,10 @@ std::optional<std::string> DescriptionIn(std::string_view start);
 // The first bytes of the file with another description, to be written over the old ones. Error(kFail): it is
 // longer than the room for it.
 std::string WithDescription(std::string_view start, const std::string& description);
+
+// The description of a machine that goes on from the saved memory of another one: what the guest's kernel
+// knows of its devices stays; name, UUID, metadata, first disk, console log and address are those of `clone`.
+// Without blanks: not longer than `saved`. Error(kFail): `saved` does not describe such a machine.
+std::string CloneXml(std::string_view saved, const NewDomain& clone);
 
 }  // namespace nodepool::drivers::libvirt

@@ -22,7 +22,7 @@ std::set<std::string> ImagesToFind(const OpenstackProviderConfig& config) {
 
 }  // namespace
 
-Cloud::Cloud(driver::ProviderEnvironment for_environment,
+Cloud::Cloud(driver::cloud::AdapterEnvironment for_environment,
              std::shared_ptr<const OpenstackProviderConfig> provider, std::unique_ptr<net::HttpClient> client)
     : environment(std::move(for_environment)),
       config(std::move(provider)),
@@ -32,7 +32,7 @@ Cloud::Cloud(driver::ProviderEnvironment for_environment,
       tasks(environment.loop, logger),
       lookups(session),
       images(session, tasks, environment.random, ImagesToFind(*config),
-             [this] { environment.capacity_changed(); }),
+             [this] { environment.framework.CapacityChanged(); }),
       servers(tasks, environment.random, log::Logger(kListLogger),
               "servers of provider " + config->name.str(), [this] { return ListServers(session); }),
       floating_ips(tasks, environment.random, log::Logger(kListLogger),

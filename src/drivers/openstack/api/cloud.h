@@ -8,11 +8,11 @@
 
 #include "async/async_value.h"
 #include "driver/cloud/api/list_cache.h"
-#include "driver/provider_environment.h"
+#include "driver/cloud/framework.h"
 #include "drivers/openstack/api/lookups.h"
 #include "drivers/openstack/api/session.h"
 #include "drivers/openstack/compute/server.h"
-#include "drivers/openstack/config/provider_config.h"
+#include "drivers/openstack/config/openstack_config.h"
 #include "drivers/openstack/network/floating_ip.h"
 #include "drivers/openstack/network/networks.h"
 #include "drivers/openstack/storage/cloud_images.h"
@@ -26,10 +26,10 @@ constexpr Duration kListAge = std::chrono::seconds(5);
 // look-ups.
 struct Cloud {
   // `client` is used only here.
-  Cloud(driver::ProviderEnvironment for_environment, std::shared_ptr<const OpenstackProviderConfig> provider,
-        std::unique_ptr<net::HttpClient> client);
+  Cloud(driver::cloud::AdapterEnvironment for_environment,
+        std::shared_ptr<const OpenstackProviderConfig> provider, std::unique_ptr<net::HttpClient> client);
 
-  driver::ProviderEnvironment environment;
+  driver::cloud::AdapterEnvironment environment;
   std::shared_ptr<const OpenstackProviderConfig> config;
   std::unique_ptr<net::HttpClient> http;
   log::Logger logger{"nodepool.OpenStackAdapter." + config->name.value};

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "async/async_cache.h"
 #include "drivers/openstack/api/token.h"
 #include "drivers/openstack/api/versions.h"
+#include "drivers/openstack/config/cloud_config.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -35,5 +38,10 @@ class Endpoints {
   TokenSource& tokens_;
   AsyncCache<Service, std::shared_ptr<const Endpoint>> known_;
 };
+
+// The URL of a service in the catalog, by type or alias, name, region and interface
+// (driver-openstack.md 5.1); none: the cloud does not have it.
+std::optional<std::string> FindEndpoint(const boost::json::array& catalog, const CloudConfig& cloud,
+                                        Service service);
 
 }  // namespace nodepool::drivers::openstack

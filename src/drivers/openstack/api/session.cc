@@ -4,8 +4,8 @@
 
 #include <boost/json/serialize.hpp>
 
-#include "drivers/openstack/api/api_name.h"
-#include "drivers/openstack/api/faults.h"
+#include "base/text.h"
+#include "driver/cloud/api/url_text.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -85,10 +85,7 @@ Task<bool> Session::Delete(Service service, std::string path, VersionNumber micr
   call.method = "DELETE";
   call.path = std::move(path);
   call.microversion = microversion;
-  Outcome<ApiReply> deleted = co_await Attempt(Call(std::move(call)));
-  if (FailedWith(deleted, Verdict::kNotFound)) co_return false;
-  if (!deleted) deleted.error().Rethrow();
-  co_return true;
+  co_return co_await api::WasThere(Call(std::move(call)));
 }
 
 // Empty: the call names none.
@@ -130,6 +127,51 @@ net::HttpCall Session::HttpCallFor(ApiCall call, const Endpoint& endpoint) const
     result.timeouts.answer = std::max(result.timeouts.answer, kUploadAnswer);
   }
   return result;
+}
+
+bool MentionsQuota(std::string_view text) {
+  std::string lower = Lower(std::string(text));
+  auto says = [&lower](std::string_view words) { return lower.find(words) != std::string::npos; };
+  return says("quota exceeded") || says("number of ports exceeded") || says("overquota") ||
+         (says("maximum number of") && says("exceeded")) || (says("quota") && says("exceed"));
+}
+
+// {"forbidden": {"message": "...", "code": 403}}, {"NeutronError": {...}}, {"message": "..."};
+// neutron may also send a text instead of the mapping.
+api::Fault ReadFault(int status, std::string_view body) {
+  api::Fault fault;
+  fault.text = api::FaultText(body, {"NeutronError", "error"});
+  fault.verdict = MentionsQuota(fault.text) ? Verdict::kQuota : api::VerdictOfStatus(status);
+  return fault;
+}
+
+std::string ApiName(const std::string& path) {
+  std::vector<std::string> parts = Split(path.starts_with('/') ? path.substr(1) : path, '/');
+  if (parts.empty()) return "discovery";
+  if (parts.back() == "detail" && parts.size() >= 2) return parts[parts.size() - 2] + "_detail";
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < parts.size(); i += 2) {
+    std::string name = parts[i];
+    bool has_id = i + 1 < parts.size();
+    if (has_id && name.ends_with('s')) name.pop_back();
+    names.push_back(std::move(name));
+  }
+  return Join(names, "_");
+}
+
+namespace json = boost::json;
+using driver::cloud::api::QueryOf;
+
+std::string NextQuery(const ApiReply& page, const std::string& collection) {
+  if (const json::array* links = ArrayIn(page.body, collection + "_links")) {
+    for (const json::value& link : *links) {
+      if (link.is_object() && TextIn(link.as_object(), "rel") == "next") {
+        return QueryOf(TextIn(link.as_object(), "href"));
+      }
+    }
+  }
+  std::string next = page.body.is_object() ? TextIn(page.body.as_object(), "next") : "";
+  return QueryOf(next.empty() ? driver::cloud::api::NextLink(page.headers) : next);
 }
 
 }  // namespace nodepool::drivers::openstack

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/log/logging.h"
-#include "drivers/openstack/api/paging.h"
+#include "driver/observer.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
 
 namespace nodepool::drivers::openstack {
@@ -133,6 +133,28 @@ TEST_F(SessionTest, ABusyServiceIsLeftAlone) {
   EXPECT_EQ(Call("POST", "/servers").status, 202);
   EXPECT_GE(time.loop().SteadyNow() - before, 30s);
   EXPECT_EQ(imposter.servers.size(), 1u);
+}
+
+// RATE-2, RATE-3, RATE-4
+TEST_F(SessionTest, AServiceThatIsSlowOrSilentIsCalledLessUntilItIsWell) {
+  struct Rates : driver::ProviderObserver {
+    void ApiRateChanged(const driver::ApiRate& rate) override { share[rate.budget] = rate.share; }
+    std::map<std::string, double> share;
+  } rates;
+  options_.metrics = {&rates, ProviderName("cloud"), "openstack"};
+  for (int i = 0; i < 12; ++i) Call();
+  EXPECT_TRUE(rates.share.empty());
+  imposter.latency = 4s;
+  for (int i = 0; i < 3; ++i) Call();
+  EXPECT_THAT(rates.share, ::testing::ElementsAre(::testing::Pair("compute", 0.5)));
+  imposter.latency = Duration::zero();
+  time.Advance(1s);
+  imposter.Add({.method = "GET", .path = "/compute/v2.1/servers", .breaks = true});
+  Call();
+  EXPECT_LT(rates.share["compute"], 0.4);
+  time.Advance(1min);
+  Call();
+  EXPECT_EQ(rates.share["compute"], 1);
 }
 
 TEST_F(SessionTest, AServiceThatStaysBusyFailsInTheEnd) {

@@ -10,7 +10,7 @@
 
 #include "base/json_fields.h"
 #include "base/time_text.h"
-#include "drivers/openstack/api/faults.h"
+#include "drivers/openstack/api/session.h"
 #include "drivers/openstack/api/versions.h"
 #include "drivers/openstack/config/credentials.h"
 

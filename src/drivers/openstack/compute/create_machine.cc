@@ -6,9 +6,9 @@
 
 #include "async/deadline.h"
 #include "driver/cloud/metadata.h"
-#include "drivers/openstack/api/faults.h"
-#include "drivers/openstack/api/legacy_metadata.h"
+#include "drivers/openstack/api/session.h"
 #include "drivers/openstack/compute/quota.h"
+#include "drivers/openstack/compute/server.h"
 #include "drivers/openstack/compute/server_request.h"
 #include "drivers/openstack/network/addresses.h"
 #include "drivers/openstack/storage/volumes.h"

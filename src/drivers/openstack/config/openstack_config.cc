@@ -1,112 +1,102 @@
 #include "drivers/openstack/config/openstack_config.h"
 
+#include "driver/cloud/section.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers {
 
 namespace cloud = driver::cloud;
-using config::Schema;
-using config::Section;
-using config::Setting;
-
 namespace {
 
-Schema Texts() { return Schema::List(Schema::String()); }
-
-Setting ConfigDrive() {
-  return Setting("config-drive", Schema::Bool(), "Give nodes a config drive; false leaves it to the cloud.")
-      .Default(false);
+template <class Image>
+config::Binding<Image> ConfigDrive() {
+  return {Setting("config-drive", "Give nodes a config drive; false leaves it to the cloud."),
+          &Image::config_drive};
 }
 
-Schema LabelSchema() {
-  Schema label = cloud::LabelSchema().With({
-      Setting("min-ram", Schema::Int(), "The smallest flavor with at least this memory is used.")
-          .Default(0)
-          .Unit("MiB"),
-      Setting("flavor-name", Schema::String(), "Flavor; with min-ram a part of its name."),
-      Setting("key-name", Schema::String(), "Key pair of the cloud to put on the node."),
-      Setting("console-log", Schema::Bool(), "Log the console of nodes that fail to start.").Default(false),
-      Setting("boot-from-volume", Schema::Bool(), "Boot from a new volume.").Default(false),
-      Setting("volume-size", Schema::Int(), "Size of that volume.").Default(50).Unit("GB"),
-      Setting("instance-properties", Schema::OpenMap(Schema::Any()), "Metadata of the server."),
-      Setting("dynamic-instance-properties", Schema::OpenMap(Schema::Any()),
-              "Metadata that is made from the node request."),
-      Setting("userdata", Schema::String(), "User data for cloud-init.").Secret(),
-      Setting("networks", Texts(), "Networks instead of the pool's."),
-  });
-  return label.RequireOneOf({"min-ram", "flavor-name"}).RequireOneOf({"diskimage", "cloud-image"});
+const Bindings<OpenstackDiskImage>& OpenstackDiskImageSettings() {
+  static const Bindings<OpenstackDiskImage> settings =
+      Bindings<OpenstackDiskImage>(cloud::DiskImageSettings()).With({ConfigDrive<OpenstackDiskImage>()});
+  return settings;
 }
 
-Schema PoolSchema() {
-  return cloud::PoolSchema(LabelSchema())
-      .With({
-          Setting("networks", Texts(), "Networks by name or id, in this order."),
-          Setting("security-groups", Texts(), "Security groups by name or id."),
-          Setting("auto-floating-ip", Schema::Bool(), "Give nodes a floating address when they need one.")
-              .Default(true),
-      });
+const Bindings<OpenstackCloudImage>& OpenstackCloudImageSettings() {
+  static const Bindings<OpenstackCloudImage> settings =
+      Bindings<OpenstackCloudImage>(cloud::CloudImageSettings()).With({ConfigDrive<OpenstackCloudImage>()});
+  return settings;
 }
 
-Schema MakeSchema() {
-  Schema disk_image = cloud::DiskImageSchema().With({ConfigDrive()});
-  Schema cloud_image = cloud::CloudImageSchema().With({ConfigDrive()});
-  Schema provider = Schema::Map({
-      Setting("cloud", Schema::String(), "Name of the cloud in clouds.yaml.").RequiredByValidator(),
-      Setting("region-name", Schema::String(), "Region of the cloud."),
-      Setting("rate", Schema::Number(), "Pause between calls that change something; default: none.")
-          .Unit("seconds"),
-      cloud::BootTimeout(),
-      cloud::LaunchTimeout(),
-      cloud::LaunchRetries(),
-      Setting("clean-floating-ips", Schema::Bool(), "Remove floating addresses that nothing uses.")
-          .Default(false),
-      Setting("port-cleanup-interval", Schema::Int(), "How often to remove ports that are down; 0: never.")
-          .Default(600)
-          .Unit("seconds"),
-      Setting("delete-legacy-leaked", Schema::Bool(),
-              "Remove leaked servers also when only metadata in the form of 2015 shows that they are ours.")
-          .Default(false),
-      Setting("nodepool-id", Schema::String(), "Without effect."),
-      Setting("diskimages", Schema::List(disk_image), "Images of the builder to upload here."),
-      Setting("cloud-images", Schema::List(cloud_image), "Images that exist in the cloud."),
-      Setting("pools", Schema::List(PoolSchema()), "Groups of nodes."),
-  });
-  return provider.With(cloud::UploadSettings()).With(cloud::SettingsOfVersion2());
+const Bindings<OpenstackLabel>& OpenstackLabelSettings() {
+  static const Bindings<OpenstackLabel> settings =
+      Bindings<OpenstackLabel>(cloud::LabelSettings())
+          .With({
+              {Setting("min-ram", "The smallest flavor with at least this memory is used.").Unit("MiB"),
+               &OpenstackLabel::min_ram},
+              {Setting("flavor-name", "Flavor; with min-ram a part of its name."),
+               &OpenstackLabel::flavor_name},
+              {Setting("key-name", "Key pair of the cloud to put on the node."), &OpenstackLabel::key_name},
+              {Setting("console-log", "Log the console of nodes that fail to start."),
+               &OpenstackLabel::console_log},
+              {Setting("boot-from-volume", "Boot from a new volume."), &OpenstackLabel::boot_from_volume},
+              {Setting("volume-size", "Size of that volume.").Unit("GB"), &OpenstackLabel::volume_size},
+              {Setting("instance-properties", "Metadata of the server."),
+               &OpenstackLabel::instance_properties},
+              {Setting("dynamic-instance-properties", "Metadata that is made from the node request."),
+               &OpenstackLabel::dynamic_instance_properties},
+              {Setting("userdata", "User data for cloud-init.").Secret(), &OpenstackLabel::userdata},
+              {Setting("networks", "Networks instead of the pool's."), &OpenstackLabel::networks},
+          })
+          .RequireOneOf({"min-ram", "flavor-name"})
+          .RequireOneOf({"diskimage", "cloud-image"});
+  return settings;
 }
 
-std::shared_ptr<OpenstackLabel> ReadOpenstackLabel(const Section& section, const Section& pool_section,
-                                                   const OpenstackPool& pool, const config::Config& config,
-                                                   OpenstackConfig& provider) {
-  auto label = std::make_shared<OpenstackLabel>();
-  cloud::ReadLabel(section, pool_section, config, cloud::FindIn(provider.cloud_images), provider, *label);
-  label->min_ram = ReadCount(section, "min-ram");
-  label->flavor_name = section.OptionalText("flavor-name");
-  label->key_name = section.OptionalText("key-name");
-  label->console_log = section.Bool("console-log");
-  label->boot_from_volume = section.Bool("boot-from-volume");
-  label->volume_size = ReadCount(section, "volume-size");
-  label->instance_properties = ReadObject(section, "instance-properties");
-  for (auto& [key, text] : section.TextMap("dynamic-instance-properties")) {
-    label->dynamic_instance_properties[key] = std::move(text);
-  }
-  label->userdata = section.OptionalText("userdata");
-  label->networks = section.Has("networks") ? section.TextList("networks") : pool.networks;
-  return label;
+const Bindings<OpenstackPool>& OpenstackPoolSettings() {
+  static const Bindings<OpenstackPool> settings =
+      Bindings<OpenstackPool>(cloud::CloudPoolSettings())
+          .With({
+              {Setting("networks", "Networks by name or id, in this order."), &OpenstackPool::networks},
+              {Setting("security-groups", "Security groups by name or id."), &OpenstackPool::security_groups},
+              {Setting("auto-floating-ip", "Give nodes a floating address when they need one."),
+               &OpenstackPool::auto_floating_ip},
+              Setting("labels", Schema::List(OpenstackLabelSettings().ToSchema()),
+                      "The labels offered here."),
+          });
+  return settings;
 }
 
-std::shared_ptr<const OpenstackPool> ReadOpenstackPool(const Section& section,
-                                                       const Section& provider_section,
-                                                       const config::Config& config,
-                                                       OpenstackConfig& provider) {
-  auto pool = std::make_shared<OpenstackPool>();
-  cloud::ReadCloudPool(section, provider_section, *pool);
-  pool->networks = section.TextList("networks");
-  pool->security_groups = section.TextList("security-groups");
-  pool->auto_floating_ip = section.Bool("auto-floating-ip");
-  for (const Section& label_section : section.Sections("labels")) {
-    pool->Offer(ReadOpenstackLabel(label_section, section, *pool, config, provider));
-  }
-  return pool;
+const Bindings<OpenstackConfig>& OpenstackSettings() {
+  static const Bindings<OpenstackConfig> settings =
+      Bindings<OpenstackConfig>{
+          {Setting("cloud", "Name of the cloud in clouds.yaml.").RequiredByValidator(),
+           &OpenstackConfig::cloud},
+          {Setting("region-name", "Region of the cloud."), &OpenstackConfig::region_name},
+          {Setting("rate", "Pause between calls that change something; default: none.").Unit("seconds"),
+           &OpenstackConfig::rate},
+          cloud::BootTimeout(),
+          cloud::LaunchTimeout(),
+          cloud::LaunchRetries(),
+          {Setting("clean-floating-ips", "Remove floating addresses of the project that nothing uses."),
+           &OpenstackConfig::clean_floating_ips},
+          {Setting(
+               "port-cleanup-interval",
+               "How often to remove ports of the project that are down, which assumes that Nodepool alone "
+               "uses it; 0: never."),
+           &OpenstackConfig::port_cleanup_interval},
+          {Setting("delete-legacy-leaked",
+                   "Remove leaked servers also when only metadata in the form of 2015 shows that they are "
+                   "ours."),
+           &OpenstackConfig::deletes_legacy_leaked},
+          Setting("nodepool-id", Schema::String(), "Without effect."),
+          Setting("diskimages", Schema::List(OpenstackDiskImageSettings().ToSchema()),
+                  "Images of the builder to upload here."),
+          Setting("cloud-images", Schema::List(OpenstackCloudImageSettings().ToSchema()),
+                  "Images that exist in the cloud."),
+          Setting("pools", Schema::List(OpenstackPoolSettings().ToSchema()), "Groups of nodes."),
+      }
+          .With(cloud::UploadSettings())
+          .With(cloud::SettingsOfVersion2());
+  return settings;
 }
 
 }  // namespace
@@ -118,40 +108,48 @@ const OpenstackDiskImage* OpenstackConfig::FindDiskImage(const ImageName& name) 
 }
 
 const Schema& OpenstackSchema() {
-  static const Schema schema = MakeSchema();
+  static const Schema schema = OpenstackSettings().ToSchema();
   return schema;
 }
 
 void ReadOpenstackConfig(const config::ProviderSection& section, const std::string& image_format,
                          config::Config& config, OpenstackConfig& result) {
-  Section provider = OpenProvider(section, OpenstackSchema());
-  ReadProvider(section, provider, result);
+  Section provider = ReadProvider(section, OpenstackSettings(), result);
   result.manages_images = true;
   result.image_format = image_format;
-  result.cloud = provider.OptionalText("cloud");
-  result.region_name = provider.OptionalText("region-name");
-  result.rate = provider.OptionalFloat("rate");
-  cloud::ReadLaunchSettings(provider, result);
-  cloud::ReadUploadSettings(provider, result);
-  result.clean_floating_ips = provider.Bool("clean-floating-ips");
-  result.port_cleanup_interval = provider.Seconds("port-cleanup-interval");
-  result.deletes_legacy_leaked = provider.Bool("delete-legacy-leaked");
-  for (const Section& entry : provider.Sections("diskimages")) {
-    auto image = std::make_shared<OpenstackDiskImage>();
-    cloud::ReadDiskImage(entry, config, result, *image);
-    image->config_drive = entry.Bool("config-drive");
-    result.diskimages[image->name] = image;
-  }
-  for (const Section& entry : provider.Sections("cloud-images")) {
-    OpenstackCloudImage image;
-    cloud::ReadCloudImage(entry, image);
-    image.config_drive = entry.Bool("config-drive");
-    result.cloud_images[image.name] = std::move(image);
-  }
+  cloud::ReadDiskImages(provider, OpenstackDiskImageSettings(), config, result);
+  result.cloud_images = cloud::ReadCloudImages(provider, OpenstackCloudImageSettings());
   for (const Section& entry : provider.Sections("pools")) {
-    std::shared_ptr<const OpenstackPool> pool = ReadOpenstackPool(entry, provider, config, result);
-    result.pools[pool->name] = pool;
+    std::shared_ptr<OpenstackPool> pool = ReadPool(entry, OpenstackPoolSettings(), result);
+    OpenstackLabel defaults;
+    defaults.networks = pool->networks;
+    for (const Section& offer : entry.Sections("labels")) {
+      pool->Offer(cloud::ReadLabel(offer, OpenstackLabelSettings(), *pool, result.cloud_images, config,
+                                   result, defaults));
+    }
+    result.pools[pool->name] = std::move(pool);
   }
 }
 
 }  // namespace nodepool::drivers
+
+namespace nodepool::drivers::openstack {
+
+std::shared_ptr<const OpenstackProviderConfig> LoadOpenstackConfig(const config::ProviderSection& section,
+                                                                   config::Config& config,
+                                                                   const CloudFiles& files) {
+  Section provider = driver::OpenProvider(section, OpenstackSchema());
+  auto result = std::make_shared<OpenstackProviderConfig>();
+  try {
+    result->cloud_config =
+        ResolveCloud(files, provider.OptionalText("cloud"), provider.OptionalText("region-name"));
+  } catch (const Error& error) {
+    result->fault = provider.Fail("cloud", error.message()).In(config.path).message();
+    result->cloud_config.image_format.clear();  // not known, so that no build is made for it
+  }
+  ReadOpenstackConfig(section, result->cloud_config.image_format, config, *result);
+  result->fingerprint += "\n" + result->cloud_config.fingerprint + result->fault;
+  return result;
+}
+
+}  // namespace nodepool::drivers::openstack

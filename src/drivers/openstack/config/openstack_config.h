@@ -10,9 +10,10 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "config/config.h"
-#include "config/schema/section.h"
-#include "driver/cloud/section.h"
+#include "config/schema/schema.h"
+#include "driver/cloud/cloud_image.h"
 #include "driver/provider_config.h"
+#include "drivers/openstack/config/cloud_config.h"
 
 namespace nodepool::drivers {
 
@@ -70,3 +71,18 @@ void ReadOpenstackConfig(const config::ProviderSection& section, const std::stri
                          config::Config& config, OpenstackConfig& result);
 
 }  // namespace nodepool::drivers
+
+namespace nodepool::drivers::openstack {
+
+// A provider's section together with the cloud that it names.
+struct OpenstackProviderConfig : OpenstackConfig {
+  CloudConfig cloud_config;
+};
+
+// Error(kInvalid) names line and column. A cloud that cannot be used, such as one that no file describes, is
+// the configuration's `fault`.
+std::shared_ptr<const OpenstackProviderConfig> LoadOpenstackConfig(const config::ProviderSection& section,
+                                                                   config::Config& config,
+                                                                   const CloudFiles& files);
+
+}  // namespace nodepool::drivers::openstack

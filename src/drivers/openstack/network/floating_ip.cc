@@ -4,7 +4,7 @@
 
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/api/url_text.h"
-#include "drivers/openstack/api/paging.h"
+#include "drivers/openstack/api/session.h"
 
 namespace nodepool::drivers::openstack {
 

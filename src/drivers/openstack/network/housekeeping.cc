@@ -4,7 +4,7 @@
 #include "base/scope_exit.h"
 #include "driver/leak_tally.h"
 #include "drivers/openstack/api/lookups.h"
-#include "drivers/openstack/api/paging.h"
+#include "drivers/openstack/api/session.h"
 
 namespace nodepool::drivers::openstack {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "drivers/openstack/api/paging.h"
+#include "drivers/openstack/api/session.h"
 
 namespace nodepool::drivers::openstack {
 

@@ -8,10 +8,10 @@
 #include <set>
 
 #include "async/cleanup.h"
-#include "async/deadline.h"
 #include "base/text.h"
 #include "driver/cloud/api/url_text.h"
-#include "drivers/openstack/api/paging.h"
+#include "driver/cloud/images/marked_upload.h"
+#include "drivers/openstack/api/session.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -23,7 +23,6 @@ using driver::cloud::api::PercentEncoded;
 namespace {
 
 constexpr Duration kPollInterval = std::chrono::seconds(2);
-constexpr Duration kRemoveLimit = std::chrono::seconds(30);
 constexpr const char* kMd5 = "owner_specified.openstack.md5";
 constexpr const char* kSha256 = "owner_specified.openstack.sha256";
 constexpr const char* kFailedImport = "os_glance_failed_import";
@@ -142,13 +141,13 @@ Task<> Import(Session& session, const ImageUploadParameters& upload, std::string
 
 Task<> RemoveQuietly(Session& session, std::string id) {
   if (id.empty()) co_return;
-  SteadyTime deadline = session.loop().SteadyNow() + kRemoveLimit;
-  Task<bool> removal = WithDeadline(session.loop(), deadline, "removing the image", DeleteImage(session, id));
-  Outcome<bool> removed = co_await Attempt(std::move(removal));
-  if (removed) co_return;
-  log::Logger("nodepool.OpenStackAdapter")
-      .Error("Image {}, whose upload failed, is left in cloud {}: {}", id, session.cloud().name,
-             removed.error().message());
+  auto remove = [](Session& session, std::string id) -> Task<> {
+    co_await DeleteImage(session, std::move(id));
+  };
+  std::string left =
+      fmt::format("Image {}, whose upload failed, is left in cloud {}", id, session.cloud().name);
+  co_await driver::cloud::RemoveQuietly(session.loop(), log::Logger("nodepool.OpenStackAdapter"),
+                                        std::move(left), remove(session, id));
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/cloud_listing.h"
-#include "driver/image_upload.h"
+#include "driver/image_store.h"
+#include "driver/operator_tools.h"
 #include "drivers/openstack/api/session.h"
 
 namespace nodepool::drivers::openstack {

@@ -1,6 +1,6 @@
 #include "drivers/openstack/storage/volumes.h"
 
-#include "drivers/openstack/api/paging.h"
+#include "drivers/openstack/api/session.h"
 
 namespace nodepool::drivers::openstack {
 

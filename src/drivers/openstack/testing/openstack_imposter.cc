@@ -3,45 +3,26 @@
 #include <fmt/format.h>
 
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <regex>
 
 #include "async/attempt.h"
 #include "async/deadline.h"
 #include "base/text.h"
 #include "base/time_text.h"
+#include "drivers/openstack/testing/openstack_answers.h"
 
 namespace nodepool::testing {
 
 namespace json = boost::json;
 using net::HttpRequest;
 using net::HttpResponse;
+using namespace openstack;
 
 namespace {
 
-constexpr const char* kProject = "9e6b19cfd71541fb91c6ec097a75cc0a";
 constexpr const char* kFlavor = "081bc1e4-c34c-42be-8ce3-407b131586f6";
 constexpr const char* kPrivateNetwork = "18670c80-bb08-4bcd-9ce3-0e5536646fbc";
-constexpr const char* kAttached = "os-extended-volumes:volumes_attached";
 constexpr const char* kPublicNetwork = "a43d269d-4465-463c-b095-40a8ff58faaa";
-
-HttpResponse Json(json::value value, int status = 200) {
-  HttpResponse response;
-  response.status = status;
-  response.content_type = "application/json";
-  response.body = json::serialize(value);
-  return response;
-}
-
-HttpResponse Empty(int status) {
-  HttpResponse response;
-  response.status = status;
-  return response;
-}
-
-HttpResponse NovaFault(int status, const std::string& kind, const std::string& message) {
-  return Json({{kind, {{"code", status}, {"message", message}}}}, status);
-}
 
 json::object Endpoint(const std::string& url) {
   return {{"id", "e"},
@@ -57,32 +38,9 @@ json::object ServiceEntry(const char* type, const std::string& url) {
   return {{"type", type}, {"name", type}, {"id", "s"}, {"endpoints", std::move(endpoints)}};
 }
 
-json::object Whole(const std::map<std::string, double>& limits) {
-  json::object absolute;
-  for (const auto& [name, limit] : limits) absolute[name] = static_cast<std::int64_t>(limit);
-  return absolute;
-}
-
-// Decrements the count; true once it has reached zero.
-bool IsDue(int& count) {
-  if (count > 0) --count;
-  return count == 0;
-}
-
-// `filter`: a name, or in:"name","other".
-bool IsNamed(const std::string& name, const std::string& filter) {
-  if (!filter.starts_with("in:")) return name == filter;
-  return ("," + filter.substr(3) + ",").find(",\"" + name + "\",") != std::string::npos;
-}
-
 bool IsWanted(const HttpRequest& request, const std::string& project) {
   const std::string& wanted = request.Parameter("project_id");
   return wanted.empty() || wanted == (project.empty() ? kProject : project);
-}
-
-std::string Text(const json::object& object, const char* key) {
-  const json::value* value = object.if_contains(key);
-  return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
 }
 
 }  // namespace
@@ -115,6 +73,7 @@ const HttpRequest* OpenstackImposter::LastCall(const std::string& method, const 
 
 Task<HttpResponse> OpenstackImposter::Answer(HttpRequest request) {
   calls_.push_back(request);
+  if (latency > Duration::zero()) co_await loop_.SleepFor(latency);
   for (auto fault = faults_.begin(); fault != faults_.end(); ++fault) {
     if (request.method != fault->method || !request.path.starts_with(fault->path)) continue;
     Fault now = *fault;
@@ -407,119 +366,6 @@ HttpResponse OpenstackImposter::MakeFloatingIp(const HttpRequest& request) {
       {{"floatingip",
         {{"id", id}, {"floating_ip_address", ip.address}, {"port_id", ip.port_id}, {"status", "DOWN"}}}},
       201);
-}
-
-std::string OpenstackImposter::AddImage(std::string name) {
-  std::string id = NewId();
-  Image image;
-  image.record = {{"id", id}, {"name", std::move(name)}, {"status", "active"}, {"visibility", "public"}};
-  images[id] = std::move(image);
-  return id;
-}
-
-HttpResponse OpenstackImposter::ImageService(const HttpRequest& request, const std::string& path) {
-  if (path == "" || path == "/") {
-    json::array links;
-    links.push_back(json::object{{"rel", "self"}, {"href", "http://wrong.example/v2/"}});
-    json::array versions;
-    versions.push_back(json::object{{"id", "v2.16"}, {"status", "CURRENT"}, {"links", std::move(links)}});
-    return Json({{"versions", std::move(versions)}}, 300);
-  }
-  if (path == "/v2/images" && request.method == "POST") {
-    Image image;
-    image.record = json::parse(request.body).as_object();
-    std::string id = NewId();
-    image.record["id"] = id;
-    image.record["status"] = "queued";
-    images[id] = image;
-    return Json(image.record, 201);
-  }
-  if (path == "/v2/images") {
-    json::array items;
-    for (auto& [id, image] : images) {
-      const std::string& name = request.Parameter("name");
-      const std::string& status = request.Parameter("status");
-      if (!name.empty() && !IsNamed(Text(image.record, "name"), name)) continue;
-      if (!status.empty() && Text(image.record, "status") != status) continue;
-      const std::string& provider = request.Parameter("nodepool_provider_name");
-      if (!provider.empty() && Text(image.record, "nodepool_provider_name") != provider) continue;
-      items.push_back(image.record);
-    }
-    return Json({{"images", std::move(items)}});
-  }
-  std::string id = path.substr(std::min(path.size(), std::string("/v2/images/").size()));
-  id = id.substr(0, id.find('/'));
-  auto found = images.find(id);
-  if (found == images.end()) return NovaFault(404, "error", "No image found with ID " + id);
-  if (request.method == "DELETE") {
-    images.erase(found);
-    return Empty(204);
-  }
-  if (request.method == "PUT") {
-    found->second.contents = request.body;
-    found->second.record["status"] = path.ends_with("/stage") ? "uploading" : "saving";
-    return Empty(204);
-  }
-  if (path.ends_with("/import")) {
-    if (Text(found->second.record, "status") != "uploading")
-      return NovaFault(409, "error", "It is not staged.");
-    found->second.record["status"] = fails_imports ? "uploading" : "saving";
-    found->second.record["os_glance_failed_import"] = fails_imports ? "file" : "";
-    return Empty(202);
-  }
-  if (Text(found->second.record, "status") == "saving" && IsDue(found->second.reads_until_active)) {
-    found->second.record["status"] = "active";
-  }
-  return Json(found->second.record);
-}
-
-HttpResponse OpenstackImposter::Volumes(const HttpRequest& request, const std::string& path) {
-  if (path == "/v3" || path == "/v3/") {
-    json::array versions;
-    versions.push_back(
-        json::object{{"id", "v3.0"}, {"status", "CURRENT"}, {"version", "3.70"}, {"min_version", "3.0"}});
-    return Json({{"versions", std::move(versions)}}, 300);
-  }
-  const std::string base = std::string("/v3/") + kProject;
-  if (path == base + "/limits") {
-    return Json({{"limits", {{"absolute", Whole(volume_limits)}}}});
-  }
-  if (path == base + "/volumes/detail") {
-    json::array items;
-    for (const auto& [id, volume] : volumes) {
-      items.push_back(json::object{{"id", id},
-                                   {"name", ""},
-                                   {"status", volume.status},
-                                   {"size", volume.gigabytes},
-                                   {"metadata", volume.metadata},
-                                   {"attachments", json::array()}});
-    }
-    return Json({{"volumes", std::move(items)}});
-  }
-  std::string rest = path.substr(std::min(path.size(), base.size() + std::string("/volumes/").size()));
-  auto found = volumes.find(rest.substr(0, rest.find('/')));
-  if (found == volumes.end())
-    return NovaFault(404, "itemNotFound", "Volume " + rest + " could not be found.");
-  if (request.method == "POST") {
-    const json::object wanted = json::parse(request.body).as_object().at("metadata").as_object();
-    for (const auto& [key, value] : wanted) found->second.metadata[key] = value;
-    return Json({{"metadata", found->second.metadata}});
-  }
-  if (found->second.status == "in-use") {
-    return NovaFault(400, "badRequest", "Volume status must be available or error or error_restoring.");
-  }
-  volumes.erase(found);
-  return Empty(202);
-}
-
-void OpenstackImposter::AddBootVolume(const json::object& wanted, Server& server) {
-  const json::value* devices = wanted.if_contains("block_device_mapping_v2");
-  if (devices == nullptr) return;
-  std::string id = NewId();
-  volumes[id] = {"in-use", std::stoi(Text(devices->as_array().front().as_object(), "volume_size")), {}};
-  json::array attached;
-  attached.push_back(json::object{{"id", id}});
-  server.record[kAttached] = std::move(attached);
 }
 
 Task<net::HttpReply> ImposterClient::Send(net::HttpCall call) {

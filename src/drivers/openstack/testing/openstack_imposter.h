@@ -48,6 +48,7 @@ class OpenstackImposter {
     bool breaks = false;      // the connection breaks (ImposterClient only)
     bool has_effect = false;  // the call is carried out nevertheless
   };
+  Duration latency{};  // of every answer
   void Add(Fault fault) { faults_.push_back(std::move(fault)); }
   void DropTokens() { tokens_.clear(); }
 

@@ -8,6 +8,7 @@ import {endOf, leaseOf} from './leases.js';
 import {aboutLink, link, links} from './links.js';
 import {logOf} from './logs.js';
 import {faultsOf, stateBadges} from './providers.js';
+import {jobLink, jobOf, jobText, timeLine} from './runners.js';
 import {isWaiting, reasonOf} from './waiting.js';
 
 const state = (entry) => ['State', badge(entry.state), typeof entry.state_since === 'number' && [
@@ -40,6 +41,11 @@ function useRows(node, changed) {
           ['Lease ends', end === null ? 'shown with a token that may see it' : [deadline(end), ' unless it is renewed']]];
 }
 
+function jobRows(node) {
+  const job = jobOf(node);
+  return job ? [['Job', jobText(node)], ['Workflow', job.workflow], ['Its address', jobLink(job)]] : [];
+}
+
 function sshLine({interface_ip: ip, connection_port: port, username, connection_type: type}) {
   if (!ip || (type && type !== 'ssh') || ip.startsWith('-')) return null;
   const isPlain = (text) => /^[\w.:-]+$/.test(text);
@@ -50,6 +56,7 @@ function sshLine({interface_ip: ip, connection_port: port, username, connection_
 const FACTS = {
   nodes: (node, {changed}) => [
     state(node), ...holdRows(node), ...useRows(node, changed),
+    ...jobRows(node),
     ['Labels', node.labels.join(', ')],
     ['Address', node.interface_ip && copyable(node.interface_ip)],
     ['Log in', sshLine(node) && copyable(sshLine(node))],
@@ -109,6 +116,24 @@ const FACTS = {
     ['Rule', job.hold_on_failure > 0 ? `at most ${plural(job.hold_on_failure, 'node')} on which ${job.name} fails ${job.hold_on_failure === 1 ? 'is' : 'are'} held` : 'no nodes are held'],
     ['Held', job.held.length > 0 ? links('nodes', job.held) : 'none'],
     ['To be held', job.hold_notes.length > 0 && links('nodes', job.hold_notes)],
+  ],
+  runners: (set) => [
+    ['State', badge(set.state), h('span', {class: 'quiet'}, ' since ', age(set.since))],
+    ['What is wrong', set.fault && h('span', {class: 'bad'}, set.fault)],
+    ['What to do', set.fault && set.remedy],
+    ['Jobs waiting', set.waiting > 0 && `${number(set.waiting)}: ${set.why ?? ''}`],
+    ['Runners', `${set.busy} busy, ${set.idle} idle, ${set.starting} starting, ${set.max_runners} at most`],
+    ['Phantoms', set.phantoms > 0 && `${plural(set.phantoms, 'job')} that the service counts and that never came`],
+    ['Service', set.url && copyable(set.url)],
+    ['Served by', set.hostname],
+  ],
+  runner_jobs: (job) => [
+    ['State', badge(job.state), h('span', {class: 'quiet'}, ' since ', age(job.since))],
+    [job.state === 'lost' ? 'Why it was lost' : 'Why it waits', job.why],
+    ['What to do', job.state === 'lost' && 'Run it again in the service, which fails it after some minutes and does not repeat it'],
+    ['Repository', job.repository], ['Workflow', job.workflow], ['Job', job.job], ['Address', jobLink(job)],
+    ['Node', job.node && link('nodes', job.node)], ['Runner', job.runner && copyable(job.runner)],
+    ['Set', link('runners', job.set)], ['Time line', timeLine(job)],
   ],
   components: (component) => [
     ['What', `${component.kind} on ${component.hostname}`], ['State', badge(component.state)], ['Version', component.version],

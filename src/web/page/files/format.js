@@ -65,7 +65,8 @@ const KINDS = {
   ready: 'good', up: 'good', running: 'good', fulfilled: 'good', 'in-use': 'busy',
   building: 'new', uploading: 'new', testing: 'new', init: 'new', pending: 'new',
   requested: 'wait', starting: 'wait', initializing: 'wait', hold: 'held', draining: 'held', paused: 'held',
-  failed: 'bad', failing: 'bad', aborted: 'bad',
+  failed: 'bad', failing: 'bad', aborted: 'bad', fault: 'bad', lost: 'bad',
+  listening: 'good', online: 'good', job: 'busy', node: 'new', registered: 'new', started: 'new', wanted: 'wait', waiting: 'wait',
 };
 
 /** The states of nodes that are counted, those that matter most first. */

@@ -2,7 +2,7 @@
 import {h} from './dom.js';
 import {view} from './route.js';
 
-const VIEW_OF = {builds: 'images', uploads: 'images', changes: 'events'};
+const VIEW_OF = {builds: 'images', uploads: 'images', changes: 'events', runner_jobs: 'runners'};
 
 /** The URL of an entry of a topic. */
 export function urlOf(topic, key) {

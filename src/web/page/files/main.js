@@ -52,10 +52,13 @@ function showNavigation(current) {
       name === 'overview' && bad > 0 && h('span', {class: 'alarm', title: `${bad} to look at first`}, bad))));
 }
 
-// The topic and the entry that the URL names. Those of the images' view are images, builds and uploads.
+// Of a view whose list has entries of several topics.
+const TOPICS_OF = {images: ['uploads', 'builds', 'images'], runner_jobs: ['runner_jobs', 'runners']};
+
+// The topic and the entry that the URL names.
 function chosen(topic, id) {
   if (topic === 'changes') return [topic, records.changes.find((entry) => String(entry.id) === id)];
-  const topics = topic === 'images' ? ['uploads', 'builds', 'images'] : [topic];
+  const topics = TOPICS_OF[topic] ?? [topic];
   const found = topics.find((each) => records.find(each, id));
   return [found, found && records.find(found, id)];
 }

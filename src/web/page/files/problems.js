@@ -1,24 +1,31 @@
 // What an operator looks at first, the most urgent on top.
 import {h} from './dom.js';
-import {age} from './format.js';
+import {age, plural} from './format.js';
 import {urlOf} from './links.js';
 
 const MOST = 5; // that are in sight
 
-/** Bad ones before those that only wait; a launcher that lists none has its one fault in the status. */
+// As the launcher orders them: what is bad, what delays most requests, what its kind says, what lasts longest.
+const isBad = ({severity}) => Number(severity === 'bad');
+const worstFirst = (a, b) => isBad(b) - isBad(a) || b.delayed_requests - a.delayed_requests ||
+  a.rank - b.rank || (a.since ?? Infinity) - (b.since ?? Infinity) || 0;
+
+/** The worst first; a launcher that lists none has its one fault in the status. */
 export function problemsOf(records) {
   const listed = records.list('problems');
   if (listed.length === 0 && records.status?.fault) {
-    return [{id: 'status', severity: 'bad', since: null, subject: null, text: records.status.fault, remedy: null}];
+    return [{id: 'status', severity: 'bad', since: null, topic: null, text: records.status.fault, remedy: null}];
   }
-  return listed.sort((a, b) => (a.severity === b.severity ? 0 : a.severity === 'bad' ? -1 : 1));
+  return listed.sort(worstFirst);
 }
 
-function line({severity, since, subject, text, remedy}) {
-  return h('li', {class: severity === 'bad' ? 'bad' : 'wait'},
-           h('span', {class: 'words'}, subject ? h('a', {href: urlOf(subject.topic, subject.key)}, text) : text,
+// The link leads to more on the page; the command that shows more is told where the pointer rests.
+function line({severity, since, topic, key, text, remedy, command, delayed_requests: delayed}) {
+  return h('li', {class: severity === 'bad' ? 'bad' : 'wait', title: command ?? ''},
+           h('span', {class: 'words'}, topic ? h('a', {href: urlOf(topic, key)}, text) : text,
              remedy && h('span', {class: 'remedy'}, ' ', remedy)),
-           since && h('span', {class: 'since'}, 'for ', age(since)));
+           (since || delayed > 0) && h('span', {class: 'since'}, since && ['for ', age(since)],
+             delayed > 0 && h('span', {class: 'delayed'}, `delays ${plural(delayed, 'request')}`)));
 }
 
 /** The list as a section; `isKnown`: the launcher knows all records. */

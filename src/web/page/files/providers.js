@@ -10,8 +10,21 @@ const METERS = 2;
 export const pauseText = ({paused_by: by, reason, is_drained: isDrained}) =>
   `${isDrained ? 'drained' : 'paused'} by ${by ?? 'an unknown operator'}${reason ? `: ${reason}` : ''}`;
 
+/** What an open breaker is of, why it is open, and what comes next. */
+export const breakerText = ({pool, label, state, evidence, tried_anyway: anyway}) => {
+  const part = label ? `label ${label} in pool ${pool}` : pool ? `pool ${pool}` : 'the provider';
+  return `The breaker of ${part} is ${state}: ${evidence}${anyway ? `; tried anyway for ${plural(anyway, 'request')}` : ''}`;
+};
+
+// The breaker of the whole provider is open: none of its launches works.
+const isBroken = (breakers) => (breakers ?? []).some(({pool, label}) => !pool && !label);
+
 /** The one word that says how a provider is. */
-export const stateOf = ({state, pause}) => (pause && state === 'up' ? badge('paused', pause.is_drained ? 'drained' : 'paused') : badge(state));
+export function stateOf({state, pause, breakers}) {
+  if (state !== 'up') return badge(state);
+  if (pause) return badge('paused', pause.is_drained ? 'drained' : 'paused');
+  return badge(isBroken(breakers) ? 'failing' : state);
+}
 
 /** Counts by state as badges that lead to the nodes. */
 export function stateBadges(counts, filters) {
@@ -20,11 +33,12 @@ export function stateBadges(counts, filters) {
 }
 
 /** What is wrong with a provider, one sentence each, with its colour. */
-export function faultsOf({fault, notices, pause, pools}) {
+export function faultsOf({fault, notices, pause, breakers, pools}) {
   // What is wrong with the provider is wrong with its labels.
   const ofLabels = fault ? [] : (pools ?? []).flatMap(({labels}) => labels.filter((label) => label.fault));
   const labels = [...new Map(ofLabels.map(({name, fault: why}) => [name, `${name}: ${why}`])).values()].join('; ');
-  return [...[fault, ...(notices ?? []), labels].filter(Boolean).map((text) => ({kind: 'bad', text})),
+  const broken = (breakers ?? []).map(breakerText);
+  return [...[fault, ...(notices ?? []), ...broken, labels].filter(Boolean).map((text) => ({kind: 'bad', text})),
           ...(pause ? [{kind: 'held', text: pauseText(pause)}] : [])];
 }
 

@@ -10,6 +10,8 @@ const KEYS = {
   providers: (e) => e.name,
   components: (e) => e.path,
   jobs: (e) => e.id,
+  runners: (e) => e.set,
+  runner_jobs: (e) => `${e.set}/${e.id}`,
   problems: (e) => e.id,
 };
 export const RESOURCES = Object.keys(KEYS);

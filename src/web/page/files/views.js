@@ -6,6 +6,7 @@ import {lastBuild, missingIn} from './images.js';
 import {aboutLink, link} from './links.js';
 import {faultsOf, stateOf} from './providers.js';
 import {keyOf} from './records.js';
+import {jobText} from './runners.js';
 import {isWaiting, reasonOf} from './waiting.js';
 
 const field = (key, title, more = {}) => ({key, title, value: (e) => e[key], ...more});
@@ -48,11 +49,17 @@ function imageRows(records) {
   return rows;
 }
 
+// Sets of runners and their jobs are one list: why a job waits is often seen at its set.
+const runnerRows = (records) => [
+  ...records.list('runners').map((e) => ({...e, topic: 'runners', why: e.fault ?? e.why})),
+  ...records.list('runner_jobs').map((e) => ({...e, topic: 'runner_jobs'})),
+];
+
 export const LISTS = {
   nodes: {
     ...of('nodes'), name: 'Nodes', sort: 'id', facets: [byState, chosen('provider', 'Provider'), label],
     columns: [field('id', 'Id'), state, since('state_since', 'In state for'), list('labels', 'Labels'), field('provider', 'Provider'),
-              field('interface_ip', 'Address'), field('comment', 'Comment', grows), linked('allocated_to', 'Request', 'requests'),
+              field('interface_ip', 'Address'), {key: 'job', title: 'Job', value: jobText, grows: true}, field('comment', 'Comment', grows), linked('allocated_to', 'Request', 'requests'),
               field('requestor', 'Requestor', wide), field('tenant', 'Tenant', wide), field('pool', 'Pool', wide), field('hostname', 'Host name', wide),
               {key: 'is_locked', title: 'Lock', value: (e) => (e.is_locked ? 'locked' : ''), ...wide}, {...since('since', 'Age'), ...wide}],
   },
@@ -95,6 +102,13 @@ export const LISTS = {
     columns: [field('name', 'Job'), field('hold_on_failure', 'Holds at most'), {key: 'held', title: 'Held', value: (e) => e.held.length, text: (e) => number(e.held.length)},
               {key: 'nodes', title: 'Nodes', value: (e) => e.held.join(', '), ...grows},
               {key: 'notes', title: 'To be held', value: (e) => e.hold_notes.join(', ')}, field('id', 'Rule')],
+  },
+  runners: {
+    topic: 'runner_jobs', name: 'Runners', sort: '-since', entries: runnerRows, key: (e) => keyOf(e.topic, e),
+    facets: [{key: 'what', title: 'What', values: (e) => [e.topic === 'runners' ? 'set' : 'job']}, byState, chosen('set', 'Set'), chosen('repository', 'Repository')],
+    columns: [field('set', 'Set'), state, since('since', 'Since'), field('repository', 'Repository'), field('job', 'Job'), linked('node', 'Node', 'nodes'),
+              {key: 'why', title: 'Why', value: (e) => e.why, ...grows, cell: (e) => h('span', {class: e.fault || e.state === 'lost' ? 'bad' : null}, e.why ?? '')},
+              {key: 'waiting', title: 'Jobs waiting', value: (e) => e.waiting ?? null}, field('workflow', 'Workflow', wide), field('runner', 'Runner', wide)],
   },
   components: {
     ...of('components'), name: 'Components', sort: 'path',

@@ -1,0 +1,119 @@
+#include "driver/cloud/api/token_client.h"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+
+#include "base/json_fields.h"
+#include "base/text.h"
+#include "driver/cloud/api/url_text.h"
+
+namespace nodepool::driver::cloud::api {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t kLargestAnswer = 1 << 20;
+constexpr double kLongestLife = 24 * 3600;
+
+ApiRequest RequestFor(net::HttpCall call) {
+  ApiRequest request;
+  request.service = "tokens";
+  request.name = "token";
+  request.text = "the token of " + net::UrlForLog(call.url);
+  call.max_bytes = kLargestAnswer;
+  call.follows_redirects = false;
+  request.call = std::move(call);
+  request.may_be_sent_again = true;
+  return request;
+}
+
+}  // namespace
+
+Task<BearerSigner::Renew> BearerSigner::Sign(net::HttpCall& call) {
+  std::shared_ptr<const BearerToken> token = co_await tokens_.Get();
+  call.headers.emplace_back("Authorization", "Bearer " + token->text);
+  co_return [this, token](const net::HttpReply&) { tokens_.Discard(token); };
+}
+
+Fault ReadTokenFault(int status, std::string_view body) {
+  Fault fault;
+  fault.verdict = status == 429 ? Verdict::kRateLimited : Verdict::kRetry;
+  fault.refuses_signature = false;
+  boost::system::error_code error;
+  json::value parsed = json::parse(body.substr(0, kLargestAnswer), error);
+  if (!error && parsed.is_object()) {
+    const json::object& answer = parsed.get_object();
+    fault.code = Excerpt(TextIn(answer, "error"), 100);
+    fault.text = OneLine(fault.code + ": " + TextIn(answer, "error_description"));
+  } else {
+    fault.text = FaultText(body);
+  }
+  if (status < 500) fault.text = WithRemedy(std::move(fault.text), "check the credentials of this provider");
+  return fault;
+}
+
+net::HttpCall LocalCall(std::string url, Duration limit) {
+  net::HttpCall call;
+  call.url = std::move(url);
+  call.uses_proxy = false;
+  call.max_bytes = kLargestAnswer;
+  call.timeouts = {limit, limit, limit, limit};
+  return call;
+}
+
+TokenClient::TokenClient(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http,
+                         log::Logger logger, ApiClient::Options options,
+                         std::function<bool(std::string_view)> means_wrong_time)
+    : loop_(loop),
+      means_wrong_time_(std::move(means_wrong_time)),
+      clock_(loop, logger, options.cloud),
+      client_(loop, pool, random, http, no_signer_, logger, WithFaults(std::move(options))) {}
+
+// A refusal that has the form of the cloud's other services is read as theirs.
+ApiClient::Options TokenClient::WithFaults(ApiClient::Options options) {
+  options.read_refusal = [this, others = options.read_fault](const net::HttpReply& refusal) {
+    boost::system::error_code error;
+    json::value parsed = json::parse(refusal.body.substr(0, kLargestAnswer), error);
+    bool is_of_others = !error && parsed.is_object() && ObjectIn(parsed, "error") != nullptr;
+    Fault fault =
+        is_of_others ? others(refusal.status, refusal.body) : ReadTokenFault(refusal.status, refusal.body);
+    if (means_wrong_time_(fault.text)) clock_.CorrectAfter(refusal, "what was signed");
+    return fault;
+  };
+  return options;
+}
+
+Task<BearerToken> TokenClient::Exchange(std::string url, Form form) {
+  net::HttpCall call;
+  call.url = std::move(url);
+  call.method = "POST";
+  call.headers = {{"Content-Type", "application/x-www-form-urlencoded"}};
+  for (const auto& [name, value] : form) {
+    call.body += (call.body.empty() ? "" : "&") + name + "=" + PercentEncoded(value);
+  }
+  ApiReply reply = co_await Send(std::move(call));
+  co_return ReadToken(reply);
+}
+
+Task<ApiReply> TokenClient::Send(net::HttpCall call) { return client_.CallJson(RequestFor(std::move(call))); }
+
+Task<std::string> TokenClient::Read(net::HttpCall call) {
+  net::HttpReply reply = co_await client_.Call(RequestFor(std::move(call)));
+  co_return std::string(Trim(reply.body));
+}
+
+BearerToken TokenClient::ReadToken(const ApiReply& reply) const {
+  const json::object* answer = reply.body.if_object();
+  BearerToken token;
+  if (answer != nullptr) token.text = TextIn(*answer, "access_token");
+  // It becomes a header of calls.
+  bool is_plain = std::ranges::all_of(token.text, [](char c) { return c > ' ' && c < '\x7f'; });
+  if (token.text.empty() || !is_plain)
+    throw Error(Verdict::kRetry, "the token service answered without a token");
+  double seconds = std::clamp(NumberIn(*answer, "expires_in"), 0.0, kLongestLife);
+  token.expires = loop_.Now() + std::chrono::seconds(static_cast<int>(seconds));
+  return token;
+}
+
+}  // namespace nodepool::driver::cloud::api

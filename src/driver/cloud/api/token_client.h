@@ -1,0 +1,76 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "driver/cloud/api/api_client.h"
+#include "driver/cloud/api/credential_source.h"
+#include "driver/cloud/api/server_clock.h"
+#include "driver/cloud/api/signer.h"
+
+namespace nodepool::driver::cloud::api {
+
+// What whoever has it may make calls with for a while (RFC 6750).
+struct BearerToken {
+  std::string text;  // secret
+  WallTime expires = WallTime::max();
+};
+
+// Adds a provider's token to calls.
+class BearerSigner : public Signer {
+ public:
+  using Tokens = CredentialSource<BearerToken>;
+  // `tokens` outlives it.
+  explicit BearerSigner(Tokens& tokens) : tokens_(tokens) {}
+
+  Task<Renew> Sign(net::HttpCall& call) override;
+
+ private:
+  Tokens& tokens_;
+};
+
+// Reads a refusal of a token service (RFC 6749, 5.2): {"error": "invalid_grant", "error_description": "..."}.
+// The account is at fault, not what is called with it, so that it is tried again: kRetry or kRateLimited.
+Fault ReadTokenFault(int status, std::string_view body);
+
+// A GET of the machine's own metadata service, to which there is no proxy and which answers at once.
+net::HttpCall LocalCall(std::string url, Duration limit);
+
+// Calls the services of one cloud that give tokens, or what tokens are given for.
+class TokenClient {
+ public:
+  using Form = std::vector<std::pair<std::string, std::string>>;
+
+  // `options.cloud` is the cloud's name. `means_wrong_time`: whether a refusal's text says that what was
+  // signed was not signed at that time; the clock is corrected then. Everything outlives the client.
+  TokenClient(
+      Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, log::Logger logger,
+      ApiClient::Options options,
+      std::function<bool(std::string_view)> means_wrong_time = [](std::string_view) { return false; });
+
+  // For times in what is signed.
+  const ServerClock& clock() const { return clock_; }
+
+  // The token that the service at `url` gives for the form. Errors: those of Send() and ReadToken().
+  Task<BearerToken> Exchange(std::string url, Form form);
+  // Any other call that answers JSON; repeated after passing faults. Errors: those of ApiClient::CallJson.
+  Task<ApiReply> Send(net::HttpCall call);
+  // The text of an answer in another form.
+  Task<std::string> Read(net::HttpCall call);
+
+  // {"access_token": "...", "expires_in": 3600}. Error(kRetry): the answer has no token.
+  BearerToken ReadToken(const ApiReply& reply) const;
+
+ private:
+  ApiClient::Options WithFaults(ApiClient::Options options);
+
+  Loop& loop_;
+  std::function<bool(std::string_view)> means_wrong_time_;
+  ServerClock clock_;
+  NoSigner no_signer_;
+  ApiClient client_;
+};
+
+}  // namespace nodepool::driver::cloud::api

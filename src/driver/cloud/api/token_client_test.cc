@@ -1,0 +1,93 @@
+#include "driver/cloud/api/token_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/testing/virtual_time.h"
+#include "base/time_text.h"
+#include "driver/cloud/api/scripted_client_for_test.h"
+
+namespace nodepool::driver::cloud::api {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TokenClientTest : public ::testing::Test {
+ protected:
+  static ApiClient::Options Options() {
+    ApiClient::Options options;
+    options.cloud = "cloud";
+    options.server_error_repeats = 2;
+    return options;
+  }
+  BearerToken Exchange() {
+    return time.Run(client.Exchange("http://o/token", {{"grant_type", "x"}, {"secret", "a&b"}}),
+                    std::chrono::hours(1));
+  }
+  Error Fails() {
+    Outcome<BearerToken> token =
+        time.Run(Attempt(client.Exchange("http://o/token", {{"grant_type", "x"}})), std::chrono::hours(1));
+    if (token) return Error(Verdict::kFail, "it succeeded");
+    return Error(token.error().verdict(), token.error().message());
+  }
+
+  testing::VirtualTime time;
+  net::HttpReply reply{200, {}, R"({"access_token": "t", "expires_in": 3600})"};
+  ScriptedClient http{time.loop(), [this](const net::HttpCall&) { return reply; }};
+  SeededRandom random{1};
+  BlockingPool pool{0};
+  TokenClient client{
+      time.loop(), pool, random, http, log::Logger("test"), Options(), [](std::string_view text) {
+        return text.find("time") != std::string_view::npos;
+      }};
+};
+
+TEST_F(TokenClientTest, ATokenForAForm) {
+  BearerToken token = Exchange();
+  EXPECT_EQ(token.text, "t");
+  EXPECT_EQ(token.expires, time.loop().Now() + std::chrono::hours(1));
+  EXPECT_EQ(http.calls.front().body, "grant_type=x&secret=a%26b");
+}
+
+TEST_F(TokenClientTest, SignedCallsHaveTheToken) {
+  BearerSigner::Tokens tokens(time.loop(), [this] { return client.Exchange("http://o/token", {}); });
+  BearerSigner signer(tokens);
+  net::HttpCall call;
+  Signer::Renew renew = time.Run(signer.Sign(call));
+  EXPECT_EQ(HeaderOf(call, "Authorization"), "Bearer t");
+  reply.body = R"({"access_token": "u", "expires_in": 3600})";
+  renew({401, {}, ""});
+  net::HttpCall next;
+  time.Run(signer.Sign(next));
+  EXPECT_EQ(HeaderOf(next, "Authorization"), "Bearer u");
+}
+
+TEST_F(TokenClientTest, ARefusalIsOfTheAccount) {
+  reply = {400, {}, R"({"error": "invalid_grant", "error_description": "Expired."})"};
+  Error error = Fails();
+  EXPECT_EQ(error.verdict(), Verdict::kRetry);
+  EXPECT_THAT(error.message(), HasSubstr("invalid_grant: Expired; check the credentials of this provider"));
+  EXPECT_EQ(http.calls.size(), 1u);
+  reply = {403, {}, R"({"error": {"message": "as other services say it"}})"};
+  EXPECT_THAT(Fails().message(), HasSubstr("as other services say it"));
+}
+
+TEST_F(TokenClientTest, AWrongClockIsCorrected) {
+  WallTime theirs = time.loop().Now() + std::chrono::minutes(10);
+  reply = {400, {{"date", HttpDate(theirs)}}, R"({"error": "x", "error_description": "bad time"})"};
+  Fails();
+  EXPECT_GE(client.clock().offset(), std::chrono::seconds(590));
+}
+
+TEST_F(TokenClientTest, HostileAnswers) {
+  for (const char* body : {"", "[]", "{}", R"({"access_token": "a\nb"})", R"({"access_token": 7.5e300})"}) {
+    reply = {200, {}, body};
+    EXPECT_EQ(Fails().verdict(), Verdict::kRetry) << body;
+  }
+  reply = {200, {}, R"({"access_token": "t", "expires_in": 1e300})"};
+  WallTime expires = Exchange().expires;
+  EXPECT_LE(expires, time.loop().Now() + std::chrono::hours(24));
+}
+
+}  // namespace
+}  // namespace nodepool::driver::cloud::api

@@ -1,0 +1,91 @@
+#include "async/attempt.h"
+#include "async/backoff.h"
+#include "async/deadline.h"
+#include "drivers/gce/api/faults.h"
+#include "drivers/gce/compute/machines.h"
+
+namespace nodepool::drivers::gce {
+
+using driver::cloud::MachineReport;
+
+namespace {
+
+constexpr Duration kUnknownPause = std::chrono::seconds(1);
+constexpr Duration kListedLimit = std::chrono::seconds(60);
+constexpr Backoff::Settings kBusyPauses{std::chrono::seconds(1), std::chrono::seconds(15)};
+
+// The node's id in the name of its machine.
+std::string NodeIn(const std::string& name) { return name.starts_with("np") ? name.substr(2) : name; }
+
+// Whether an instance that Google does not know may still appear: its insert was accepted a moment ago.
+Task<bool> MayAppear(GceCloud& cloud, const MachineId& id) {
+  std::optional<NewInstance> made = cloud.fresh.Find(id.name);
+  if (!made || made->zone != id.zone) co_return false;
+  if (made->operation.empty()) co_return true;
+  Outcome<Operation> insert = co_await Attempt(cloud.compute.ReadAgain("zones/" + id.zone, made->operation));
+  co_return !insert || !insert->has_failed();
+}
+
+// False: another change of the instance is in progress. By its number, which no other instance has.
+Task<bool> SubmitDelete(GceCloud& cloud, const GceInstance& instance) {
+  const std::string& name = instance.number.empty() ? instance.name : instance.number;
+  ComputeCall call{"instances.delete", InstancePath(instance.zone, name)};
+  Outcome<Operation> deleted = co_await Attempt(cloud.compute.Delete(std::move(call)));
+  if (deleted || FailedWith(deleted, Verdict::kNotFound)) co_return true;
+  if (MeansNotReady(CodeOf(deleted.error()))) co_return false;
+  deleted.error().Rethrow();
+}
+
+// False: it is still listed after a while.
+Task<bool> AwaitGone(GceCloud& cloud, const GceInstance& instance) {
+  ZoneLists& lists = cloud.ListsOf(instance.zone);
+  ZoneLists::Cache& list = instance.has_provider_label ? lists.labelled : lists.all;
+  auto is_gone = [&instance](const GceInstances& listed) {
+    auto found = listed.find(instance.name);
+    return found == listed.end() || found->second.number != instance.number;
+  };
+  auto wait = [](ZoneLists::Cache& cache, std::function<bool(const GceInstances&)> is_met) -> Task<> {
+    co_await cache.Until(std::move(is_met));
+  };
+  SteadyTime limit = cloud.loop().SteadyNow() + kListedLimit;
+  co_return co_await EndsBy(cloud.loop(), limit, "the instance's end", wait(list, is_gone));
+}
+
+}  // namespace
+
+Task<> DeleteMachine(GceCloud& cloud, MachineReport& machine, MachineId id) {
+  if (id.name.empty()) co_return;
+  machine.SetState("deleting instance");
+  Backoff pauses(kBusyPauses, cloud.environment.random);
+  while (true) {
+    std::optional<GceInstance> found = co_await FindInstance(cloud.compute, id.zone, id.name);
+    if (found && !IsOwn(cloud, *found, NodeIn(id.name), id.attempt)) {
+      machine.logger().Info("Instance {} in {} is not this node's and is left alone", id.name, id.zone);
+      break;
+    }
+    if (!found) {
+      bool may_appear = co_await MayAppear(cloud, id);
+      if (!may_appear) break;
+      co_await cloud.loop().SleepFor(kUnknownPause);
+      continue;
+    }
+    machine.logger().Info("Deleting instance {} in {}", id.name, id.zone);
+    bool is_begun = co_await SubmitDelete(cloud, *found);
+    bool is_gone = is_begun && co_await AwaitGone(cloud, *found);
+    if (is_gone) break;
+    Duration pause = pauses.Next();
+    co_await cloud.loop().SleepFor(pause);
+  }
+  cloud.fresh.Remove(id.name);
+  cloud.last_change = cloud.loop().SteadyNow();
+  machine.SetState("complete");
+}
+
+Task<> DeleteLeaked(GceCloud& cloud, MachineId id, const std::map<std::string, std::string>& marks) {
+  std::optional<GceInstance> found = co_await FindInstance(cloud.compute, id.zone, id.name);
+  if (!found || found->metadata != marks) co_return;
+  bool is_begun = co_await SubmitDelete(cloud, *found);
+  if (!is_begun) throw Error(Verdict::kRetry, "another change of the instance is in progress");
+}
+
+}  // namespace nodepool::drivers::gce

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "drivers/gce/api/compute.h"
+
+namespace nodepool::drivers::gce {
+
+// A machine as Google lists it.
+struct GceInstance {
+  std::string number;  // Google's id, which no other instance ever has
+  std::string name;
+  std::string zone;
+  std::string type;
+  std::string status;        // "PROVISIONING", "STAGING", "RUNNING", "STOPPING", "TERMINATED" ...
+  std::string private_ipv4;  // the addresses are empty where there are none
+  std::string public_ipv4;
+  std::string public_ipv6;
+  bool has_public_ipv4 = false;  // it has one, or is to get one
+  bool is_spot = false;
+  bool has_provider_label = false;              // lists by label show it
+  std::map<std::string, std::string> metadata;  // Nodepool's only
+  double disk_size = 0;                         // of all disks, GB
+
+  // It was stopped or taken away, or will be soon; it may exist for ever all the same.
+  bool is_lost() const {
+    return status == "STOPPING" || status == "STOPPED" || status == "SUSPENDING" || status == "SUSPENDED" ||
+           status == "TERMINATED" || status == "DEPROVISIONING";
+  }
+};
+
+// By name; of one zone.
+using GceInstances = std::map<std::string, GceInstance>;
+
+GceInstance ReadInstance(const boost::json::object& entry);
+
+// Of one instance, by its name or number.
+std::string InstancePath(const std::string& zone, const std::string& name);
+
+// The instances of a zone that have the provider's label; without a provider all of them.
+Task<GceInstances> ListInstancesIn(Compute& compute, std::string zone, std::string provider);
+
+// None: there is no such instance; it may be too new for Google to know it everywhere.
+Task<std::optional<GceInstance>> FindInstance(Compute& compute, std::string zone, std::string name);
+
+// The end of what the instance has written to its first serial port; none: nothing.
+Task<std::optional<std::string>> ReadConsole(Compute& compute, std::string zone, std::string name);
+
+// What a node's external id names (driver-gce.md 1).
+struct MachineId {
+  std::string name;
+  std::string zone;
+  // The mark of the launch whose insert may not have been carried out; empty: the name is the node's.
+  std::string attempt = "";
+};
+// The name, or {"instance": "np...", "zone": "...", "attempt": "..."} where it does not say all; `usual`: the
+// zone that is meant where there is none.
+boost::json::value ExternalId(const MachineId& id, const std::string& usual);
+MachineId ReadExternalId(const boost::json::value& external_id, const std::string& usual);
+
+}  // namespace nodepool::drivers::gce

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "driver/quota_information.h"
+#include "drivers/gce/gce_cloud.h"
+
+namespace nodepool::drivers::gce {
+
+// What one node of the label uses at least, under the names of Google's metrics beside `instances`, `cores`
+// and `ram` (driver-gce.md 11). Of several candidates a resource counts if all use it, as much as the
+// smallest does. Error(kInvalid): no zone has such a type; Error(kRetry): the sizes are not known yet.
+driver::QuotaInformation NeedOf(const GceCloud& cloud, const GceLabel& label);
+
+// What an instance uses, as far as its type is known.
+Resources UseOf(const GceCloud& cloud, const GceInstance& instance);
+
+// Reads the limits of what the provider's labels use, with the sizes of their types; everything else is
+// unlimited. Afterwards UsedByOthers() is as new.
+Task<driver::QuotaInformation> ReadLimits(GceCloud& cloud);
+
+// What of the limits is used by others in the project, also where no list shows their machines; none: it is
+// not known.
+std::optional<driver::QuotaInformation> UsedByOthers(const GceCloud& cloud);
+
+// The resource of a node's need that counts under one of Google's metrics.
+std::string ResourceOf(const std::string& metric);
+
+// The metric under which the type's virtual CPUs count: "CPUS" of older families, "N2_CPUS".
+std::string CpuMetric(const std::string& type, bool is_spot, bool has_spot_limit);
+
+}  // namespace nodepool::drivers::gce

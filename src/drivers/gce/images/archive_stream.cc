@@ -1,0 +1,110 @@
+#include "drivers/gce/images/archive_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/encoding.h"
+#include "base/error.h"
+
+namespace nodepool::drivers::gce {
+
+namespace {
+
+constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30;
+constexpr std::size_t kBlock = 512;
+constexpr std::size_t kReadAtOnce = 1 << 20;
+// What one call reads at most: zeros become almost nothing.
+constexpr std::size_t kReadPerCall = 128 << 20;
+constexpr int kGzipWindow = 15 + 16;
+constexpr std::uint64_t kMostInOctal = std::uint64_t{1} << 33;
+
+// A number of the header: octal digits, or bytes with the highest bit set before them (GNU).
+std::string TarNumber(std::uint64_t number, std::size_t width) {
+  if (number < kMostInOctal) return fmt::format("{:0{}o}", number, width - 1) + '\0';
+  std::string bytes(width, '\0');
+  for (std::size_t i = width; i-- > 1 && number > 0; number >>= 8)
+    bytes[i] = static_cast<char>(number & 0xff);
+  bytes[0] = '\x80';
+  return bytes;
+}
+
+std::string BytesOfHex(const std::string& hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    unsigned byte = 0;
+    std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string TarHeader(std::uint64_t size) {
+  std::string header(kBlock, '\0');
+  auto put = [&header](std::size_t place, const std::string& text) {
+    header.replace(place, text.size(), text);
+  };
+  put(0, "disk.raw");
+  put(100, TarNumber(0644, 8));
+  put(108, TarNumber(0, 8));
+  put(116, TarNumber(0, 8));
+  put(124, TarNumber(size, 12));
+  put(136, TarNumber(0, 12));
+  put(148, std::string(8, ' '));
+  put(156, "0");
+  put(257, "ustar  ");
+  std::uint64_t sum = 0;
+  for (char c : header) sum += static_cast<unsigned char>(c);
+  put(148, fmt::format("{:06o}", sum) + '\0' + ' ');
+  return header;
+}
+
+ArchiveStream::ArchiveStream(std::shared_ptr<const driver::cloud::ImageFile> file)
+    : file_(std::move(file)), disk_size_((file_->size() + kGibibyte - 1) / kGibibyte * kGibibyte) {
+  int made = deflateInit2(&zlib_, Z_BEST_SPEED, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY);
+  if (made != Z_OK) throw Error(Verdict::kFail, "the archive of an image cannot be compressed");
+}
+
+ArchiveStream::~ArchiveStream() { deflateEnd(&zlib_); }
+
+std::string ArchiveStream::NextPlain() {
+  if (!std::exchange(has_header_, true)) return TarHeader(disk_size_);
+  if (place_ < disk_size_) {
+    std::uint64_t length = std::min<std::uint64_t>(kReadAtOnce, disk_size_ - place_);
+    std::string bytes;
+    if (place_ < file_->size()) bytes = file_->Read(place_, length);
+    bytes.resize(length, '\0');
+    place_ += length;
+    return bytes;
+  }
+  if (!std::exchange(has_trailer_, true)) return std::string(2 * kBlock, '\0');
+  return "";
+}
+
+std::string ArchiveStream::Read(std::size_t size) {
+  std::string bytes(size, '\0');
+  zlib_.next_out = reinterpret_cast<Bytef*>(bytes.data());
+  zlib_.avail_out = static_cast<uInt>(size);
+  for (std::size_t read = 0; zlib_.avail_out > 0 && read < kReadPerCall && !is_at_end_;) {
+    if (zlib_.avail_in == 0 && !has_trailer_) {
+      plain_ = NextPlain();
+      read += plain_.size();
+      zlib_.next_in = reinterpret_cast<Bytef*>(plain_.data());
+      zlib_.avail_in = static_cast<uInt>(plain_.size());
+    }
+    bool is_last = has_trailer_;
+    int done = deflate(&zlib_, is_last ? Z_FINISH : Z_NO_FLUSH);
+    if (done == Z_STREAM_ERROR) throw Error(Verdict::kFail, "the archive of an image cannot be compressed");
+    is_at_end_ = done == Z_STREAM_END;
+  }
+  bytes.resize(size - zlib_.avail_out);
+  md5_.Add(bytes);
+  return bytes;
+}
+
+std::string ArchiveStream::Md5() { return Base64(BytesOfHex(md5_.Hex())); }
+
+}  // namespace nodepool::drivers::gce

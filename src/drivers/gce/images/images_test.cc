@@ -1,0 +1,196 @@
+// Uploads of images (driver-gce.md 13, 16).
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "drivers/gce/gce_fixture_for_test.h"
+#include "drivers/gce/images/archive_stream.h"
+
+namespace nodepool::drivers::gce {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+constexpr std::size_t kGibibyte = std::size_t{1} << 30;
+
+std::string Unzipped(const std::string& bytes, std::size_t most) {
+  z_stream zlib{};
+  inflateInit2(&zlib, 15 + 16);
+  std::string plain(most, '\0');
+  zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  zlib.avail_in = static_cast<uInt>(bytes.size());
+  zlib.next_out = reinterpret_cast<Bytef*>(plain.data());
+  zlib.avail_out = static_cast<uInt>(most);
+  int ended = inflate(&zlib, Z_FINISH);
+  EXPECT_EQ(ended, Z_STREAM_END);
+  plain.resize(most - zlib.avail_out);
+  inflateEnd(&zlib);
+  return plain;
+}
+
+class GceImagesTest : public GceTest {
+ protected:
+  void SetUp() override {
+    GceTest::SetUp();
+    path_ = ::testing::TempDir() + "gce-image-" + std::to_string(getpid());
+    std::ofstream(path_) << std::string(100'000, 'x') << "end";
+    config->bucket = "bucket";
+    auto image = std::make_shared<GceDiskImage>();
+    image->name = ImageName("debian");
+    config->diskimages[image->name] = image;
+  }
+  void TearDown() override {
+    GceTest::TearDown();
+    std::filesystem::remove(path_);
+  }
+  driver::ImageUploadParameters Upload() {
+    driver::ImageUploadParameters upload;
+    upload.image = config->diskimages.at(ImageName("debian"));
+    upload.name = "debian-1700000000";
+    upload.filename = path_;
+    upload.format = "raw";
+    upload.metadata = {{"nodepool_provider_name", "gce"},
+                       {"nodepool_build_id", "b1"},
+                       {"nodepool_upload_id", "0000000001"},
+                       {"nodepool_attempt", "0123456789abcdef0123456789abcdef"}};
+    upload.announce = [this](std::string id) { return Note(announced_, std::move(id)); };
+    return upload;
+  }
+  static Task<> Note(std::string& announced, std::string id) {
+    announced = std::move(id);
+    co_return;
+  }
+  // What is sent of the first object.
+  static Task<> KeepObject(Loop& loop, testing::GceImposter& google, std::string& sent) {
+    while (google.objects.empty() || !google.objects.begin()->second.is_complete)
+      co_await loop.SleepFor(std::chrono::milliseconds(1));
+    sent = google.objects.begin()->second.bytes;
+  }
+  std::string Run() { return time.Run(adapter->UploadImage(Upload()), std::chrono::hours(10)); }
+  std::string Fails() {
+    try {
+      Run();
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "no error";
+  }
+
+  std::string path_;
+  std::string announced_;
+};
+
+// GCE-57
+TEST_F(GceImagesTest, TheFileBecomesAnArchiveAndAnImage) {
+  Start();
+  std::string sent;
+  google.faults.push_back({"images.insert", 503, "backendError", "later", 1});
+  TaskGroup group(time.loop(), log::Logger("test"));
+  group.Spawn("keep", KeepObject(time.loop(), google, sent));
+  EXPECT_EQ(Run(), "debian-1700000000");
+  time.Run(group.Stop());
+  std::string archive = Unzipped(sent, kGibibyte + 4096);
+  EXPECT_EQ(archive.size(), kGibibyte + 1536);
+  EXPECT_THAT(archive.substr(0, 512), StartsWith("disk.raw"));
+  EXPECT_EQ(archive.substr(0, 512), TarHeader(kGibibyte));
+  EXPECT_EQ(archive.substr(512 + 99'998, 5), "xxend");
+  EXPECT_THAT(google.objects, IsEmpty());
+  const boost::json::object& image = google.images.at("debian-1700000000");
+  EXPECT_EQ(image.at("family"), "debian");
+  EXPECT_EQ(image.at("labels").at("nodepool_upload_id"), "0000000001");
+  EXPECT_THAT(announced_, StartsWith("unfinished:b1:0000000001:0123456789abcdef0123456789abcdef:debian-"));
+  auto listed = time.Run(adapter->ListImages());
+  ASSERT_THAT(listed, SizeIs(1));
+  EXPECT_EQ(listed.front().metadata.at("nodepool_build_id"), "b1");
+}
+
+TEST(TarHeaderTest, LargeDisksHaveBinarySizes) {
+  EXPECT_EQ(TarHeader(kGibibyte).substr(124, 12), std::string("10000000000\0", 12));
+  EXPECT_EQ(TarHeader(16 * kGibibyte).substr(124, 12), std::string("\x80\0\0\0\0\0\0\4\0\0\0\0", 12));
+}
+
+// GCE-58
+TEST_F(GceImagesTest, AnUploadGoesOnAfterFaults) {
+  Start();
+  FailNext("objects.part", 503, "backendError", 2);
+  EXPECT_EQ(Run(), "debian-1700000000");
+  EXPECT_EQ(google.Count("objects.insert"), 1);
+}
+
+// GCE-58
+TEST_F(GceImagesTest, ALostUploadBeginsAgain) {
+  Start();
+  FailNext("objects.part", 410, "uploadBroken", 1);
+  EXPECT_EQ(Run(), "debian-1700000000");
+  EXPECT_EQ(google.Count("objects.insert"), 2);
+}
+
+// GCE-58
+TEST_F(GceImagesTest, AFailedImportLeavesNothing) {
+  Start();
+  FailNext("images.insert", 400, "invalid", 1, "The tar archive is not valid.");
+  EXPECT_THAT(Fails(), HasSubstr("The tar archive is not valid."));
+  EXPECT_THAT(google.objects, IsEmpty());
+  EXPECT_THAT(google.images, IsEmpty());
+}
+
+TEST_F(GceImagesTest, AnImageOfTheSameNameIsSomebodyElses) {
+  Start();
+  google.images["debian-1700000000"] = {{"name", "debian-1700000000"}, {"status", "READY"}};
+  EXPECT_THAT(Fails(), HasSubstr("already exists"));
+  EXPECT_THAT(google.images, SizeIs(1));
+  time.Run(adapter->DeleteImage("debian-1700000000"));
+  EXPECT_THAT(google.images, SizeIs(1)) << "it has no mark of this provider";
+}
+
+// GCE-16
+TEST_F(GceImagesTest, ALostAnswerOfTheImportIsFound) {
+  Start();
+  google.faults.push_back({"images.insert", 0, "", "", 1, true});
+  EXPECT_EQ(Run(), "debian-1700000000");
+}
+
+// GCE-59
+TEST_F(GceImagesTest, WhatAKilledBuilderLeavesIsRemovedByItsId) {
+  Start();
+  Run();
+  google.objects["debian-0000000001-0123456789ab.tar.gz"].is_complete = true;
+  time.Run(adapter->DeleteImage(announced_));
+  EXPECT_THAT(google.objects, IsEmpty());
+  EXPECT_THAT(google.images, IsEmpty());
+  time.Run(adapter->DeleteImage(announced_));
+  time.Run(adapter->DeleteImage("debian-1700000000"));
+}
+
+TEST_F(GceImagesTest, NamesThatGoogleRefusesAreRefusedAtOnce) {
+  Start();
+  driver::ImageUploadParameters upload = Upload();
+  upload.name = "Debian_1";
+  EXPECT_THROW(time.Run(adapter->UploadImage(upload)), Error);
+  EXPECT_THAT(google.calls, IsEmpty());
+}
+
+// GCE-59
+TEST_F(GceImagesTest, OldObjectsAndImagesAreSearchedForLeaks) {
+  Start();
+  Run();
+  boost::json::object marks{{"nodepool_provider_name", "gce"}};
+  for (const char* created : {"2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"}) {
+    std::string name = std::string("debian-000000000") + created[1] + "-0123456789ab.tar.gz";
+    google.objects[name] = {"", {{"name", name}, {"timeCreated", created}, {"metadata", marks}}, true};
+  }
+  auto resources = time.Run(adapter->ListResources());
+  ASSERT_THAT(resources, SizeIs(2));
+  EXPECT_EQ(resources[0].type, "image");
+  EXPECT_EQ(resources[1].id, "debian-0000000000-0123456789ab.tar.gz");
+  for (auto& resource : resources) time.Run(adapter->DeleteResource(resource));
+  EXPECT_THAT(google.images, IsEmpty());
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::gce

@@ -1,0 +1,101 @@
+#include "drivers/libvirt/seed.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+
+namespace nodepool::drivers::libvirt {
+
+namespace {
+
+using ::testing::HasSubstr;
+
+SeedContent Content() {
+  return {"0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d",        "np0000000042", "52:54:00:0a:1b:2c",
+          {"ssh-ed25519 AAAA a: \"b\"", "ssh-rsa BBBB"}, std::nullopt,   std::nullopt};
+}
+
+// The files of an ISO image, by path.
+std::map<std::string, std::string> FilesIn(const std::string& image) {
+  std::unique_ptr<archive, decltype(&archive_read_free)> iso(archive_read_new(), &archive_read_free);
+  archive_read_support_format_iso9660(iso.get());
+  EXPECT_EQ(archive_read_open_memory(iso.get(), image.data(), image.size()), ARCHIVE_OK);
+  std::map<std::string, std::string> files;
+  archive_entry* entry = nullptr;
+  while (archive_read_next_header(iso.get(), &entry) == ARCHIVE_OK) {
+    if (archive_entry_filetype(entry) != AE_IFREG) continue;
+    std::string content(static_cast<std::size_t>(archive_entry_size(entry)), '\0');
+    archive_read_data(iso.get(), content.data(), content.size());
+    files[archive_entry_pathname(entry)] = content;
+  }
+  return files;
+}
+
+TEST(IsoImages, HoldTheirFilesAndTheirLabel) {
+  std::map<std::string, std::string> files = {
+      {"meta-data", "a\n"}, {"openstack/latest/meta_data.json", "{}"}, {"empty", ""}};
+  std::string image = IsoImage("config-2", files);
+  EXPECT_EQ(FilesIn(image), files);
+  // In the Joliet descriptor, which is what finds disks by their label: two bytes for each character.
+  std::string label;
+  for (char c : std::string("config-2")) label += {'\0', c};
+  EXPECT_THAT(image, HasSubstr(label));
+}
+
+// LV-9
+TEST(Seeds, NoCloud) {
+  Seed seed = MakeSeed(SeedFormat::kNoCloud, Content());
+  EXPECT_EQ(seed.label, "cidata");
+  EXPECT_EQ(seed.files.at("meta-data"),
+            "instance-id: 0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d\nlocal-hostname: np0000000042\npublic-keys:\n"
+            "  - \"ssh-ed25519 AAAA a: \\\"b\\\"\"\n  - \"ssh-rsa BBBB\"\n");
+  EXPECT_THAT(seed.files.at("user-data"),
+              ::testing::StartsWith("#cloud-config\nssh_authorized_keys:\n  - \"ssh"));
+}
+
+// LV-9
+TEST(Seeds, ConfigDrive) {
+  Seed seed = MakeSeed(SeedFormat::kConfigDrive, Content());
+  EXPECT_EQ(seed.label, "config-2");
+  auto meta_data = boost::json::parse(seed.files.at("openstack/latest/meta_data.json")).as_object();
+  EXPECT_EQ(meta_data.at("hostname").as_string(), "np0000000042");
+  EXPECT_EQ(meta_data.at("public_keys").at("key-1").as_string(), "ssh-rsa BBBB");
+  EXPECT_THAT(seed.files.at("openstack/latest/network_data.json"), HasSubstr("52:54:00:0a:1b:2c"));
+}
+
+TEST(Seeds, UserDataIsVerbatim) {
+  SeedContent content = Content();
+  content.userdata = "#!/bin/sh\necho {a} ${b}\n";
+  EXPECT_EQ(MakeSeed(SeedFormat::kNoCloud, content).files.at("user-data"), content.userdata);
+  EXPECT_EQ(MakeSeed(SeedFormat::kConfigDrive, content).files.at("openstack/latest/user_data"),
+            content.userdata);
+}
+
+// LV-10
+TEST(Seeds, AHostKeyIsInVendorDataBesideUserData) {
+  SeedContent content = Content();
+  content.userdata = "#!/bin/sh\n";
+  content.host_key = SshKey{"-----BEGIN\nAAAA\n-----END\n", "ssh-ed25519 CCCC"};
+  std::string expected =
+      "#cloud-config\nssh_deletekeys: true\nssh_keys:\n  ed25519_private: |\n    -----BEGIN\n    AAAA\n"
+      "    -----END\n  ed25519_public: ssh-ed25519 CCCC\n";
+  Seed seed = MakeSeed(SeedFormat::kNoCloud, content);
+  EXPECT_EQ(seed.files.at("vendor-data"), expected);
+  EXPECT_EQ(seed.files.at("user-data"), "#!/bin/sh\n");
+  seed = MakeSeed(SeedFormat::kConfigDrive, content);
+  auto vendor_data = boost::json::parse(seed.files.at("openstack/latest/vendor_data.json"));
+  EXPECT_EQ(vendor_data.at("cloud-init").as_string(), expected);
+}
+
+TEST(Seeds, WithoutKeysListsAreEmpty) {
+  SeedContent content = Content();
+  content.authorized_keys.clear();
+  EXPECT_THAT(MakeSeed(SeedFormat::kNoCloud, content).files.at("meta-data"), HasSubstr("public-keys: []\n"));
+}
+
+}  // namespace
+
+}  // namespace nodepool::drivers::libvirt

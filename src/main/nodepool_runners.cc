@@ -1,0 +1,28 @@
+#include "daemon/run_daemon.h"
+#include "daemon/runners_options.h"
+#include "main/builtin_drivers.h"
+#include "main/runners_part.h"
+
+namespace nodepool {
+namespace {
+
+daemon::Parts MakeRunnersParts(daemon::Runtime& runtime, zk::Client& client) {
+  daemon::Parts parts;
+  parts.push_back(std::make_unique<RunnersPart>(runtime, client));
+  return parts;
+}
+
+}  // namespace
+}  // namespace nodepool
+
+int main(int argc, char** argv) {
+  using namespace nodepool;
+  daemon::RunnersOptions options;
+  if (auto status = daemon::ParseOptions(argc, argv, *RunnersApp(options), options)) return *status;
+  daemon::Program program{.name = "nodepool-runners",
+                          .logger = "nodepool.runners",
+                          .add_drivers = &AddBuiltinDrivers,
+                          .other_drivers = KnownDriverSchemas(),
+                          .make_parts = &MakeRunnersParts};
+  return RunDaemon(program, options);
+}

@@ -1,0 +1,188 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/listeners.h"
+#include "base/log/logging.h"
+#include "base/subscription.h"
+#include "store/cache/record_map.h"
+#include "zk/recipes/tree_cache.h"
+#include "zk/types.h"
+
+namespace nodepool::store {
+
+class CacheGroup;
+
+// Records that cannot be read: each version is logged and counted once (D-08).
+class MalformedRecords {
+ public:
+  explicit MalformedRecords(log::Logger logger) : logger_(std::move(logger)) {}
+
+  void Report(const std::string& path, const zk::Stat& stat, const std::string& fault) {
+    auto [it, is_new] = reported_.try_emplace(path, stat.mzxid);
+    if (!is_new && it->second == stat.mzxid) return;
+    it->second = stat.mzxid;
+    ++count_;
+    logger_.Error("The record {} is ignored until it is fixed or deleted: {}", path, fault);
+  }
+  // The record is readable again, or deleted.
+  void Discard(const std::string& path) { reported_.erase(path); }
+
+  bool Contains(const std::string& path) const { return reported_.contains(path); }
+
+  std::uint64_t count() const { return count_; }
+
+ private:
+  log::Logger logger_;
+  std::map<std::string, std::int64_t> reported_;  // mzxid by path
+  std::uint64_t count_ = 0;
+};
+
+// A copy of the records below one znode, in memory, fed by one recursive watch. Records that cannot be read
+// are reported once per version, counted, and not listed (D-08).
+class Cache : private zk::TreeCache::Listener {
+ public:
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+
+  // What it has records of, as metrics name it: "node".
+  std::string_view kind() const { return kind_; }
+
+  // Until then it is empty. Returns at once; call Stop() before destruction.
+  void Start();
+  Task<> Stop() { return tree_.Stop(); }
+  bool is_started() const { return is_started_; }
+  // Whether it is complete; false while ZooKeeper is away.
+  bool synced() const { return tree_.synced(); }
+  Task<> WaitSynced() { return tree_.WaitSynced(); }
+  // Ends when the cache shows everything that any client wrote before this was called.
+  Task<> CatchUp() { return tree_.CatchUp(); }
+
+  // Calls after each change of a znode that matters to the cache.
+  Subscription OnAnyChange(std::function<void()> listener) const {
+    return any_change_.Add(std::move(listener));
+  }
+
+  // Versions of records that could not be read.
+  std::uint64_t malformed_count() const { return malformed_.count(); }
+
+ protected:
+  struct Settings {
+    std::string_view kind;
+    std::string_view root;
+    const char* logger = "nodepool.zk.ZooKeeper";
+  };
+  Cache(Loop& loop, zk::Client& client, Settings settings);
+  Cache(CacheGroup& group, Settings settings);  // one that is started and stopped with others
+
+  // As TreeCache::Listener.
+  virtual void OnZnode(const std::string& path, const zk::NodeData& node) = 0;
+  virtual void OnZnodeGone(const std::string& path) = 0;
+
+  // The record in a znode; nullopt: it cannot be read, which is reported.
+  template <class Stored>
+  std::optional<Stored> Read(const typename RecordKind<Stored>::Id& id, const std::string& path,
+                             const zk::NodeData& node) {
+    Expected<Stored> stored = TryDecode<Stored>(id, node, loop_.Now());
+    if constexpr (requires { RecordKind<Stored>::FaultOf(id); }) {
+      if (const char* fault = RecordKind<Stored>::FaultOf(id)) stored = Unexpected(Verdict::kInvalid, fault);
+    }
+    if (!stored) {
+      malformed_.Report(path, node.stat, stored.error().message());
+      return std::nullopt;
+    }
+    malformed_.Discard(path);
+    return std::move(*stored);
+  }
+
+  // For the records of one kind or more: what they need to know of a path, that a znode exists, that one is
+  // gone. Paths of none of these kinds are ignored.
+  template <class... Stored>
+  static zk::TreeCache::Interest InterestOf(std::string_view path, const RecordMap<Stored>&...) {
+    bool is_of_any = (RecordKind<Stored>::IdIn(path).has_value() || ...);
+    return is_of_any ? zk::TreeCache::Interest::kData : zk::TreeCache::Interest::kNone;
+  }
+  template <class... Stored>
+  void Follow(const std::string& path, const zk::NodeData& node, RecordMap<Stored>&... records) {
+    (FollowOne(path, node, records), ...);
+  }
+  template <class... Stored>
+  static void Remove(const std::string& path, RecordMap<Stored>&... records) {
+    (RemoveOne(path, records), ...);
+  }
+
+  MalformedRecords malformed_;
+
+ private:
+  void OnNode(const std::string& path, const zk::NodeData& node) final;
+  void OnGone(const std::string& path) final;
+  void OnSynced() final {}
+
+  template <class Stored>
+  void FollowOne(const std::string& path, const zk::NodeData& node, RecordMap<Stored>& records) {
+    std::optional<typename RecordKind<Stored>::Id> id = RecordKind<Stored>::IdIn(path);
+    if (!id) return;
+    std::optional<Stored> stored = Read<Stored>(*id, path, node);
+    if constexpr (requires { RecordKind<Stored>::InPlaceOfMalformed(); }) {
+      if (!stored) stored = RecordKind<Stored>::InPlaceOfMalformed();
+    }
+    records.Replace(*id, std::move(stored));
+  }
+  template <class Stored>
+  static void RemoveOne(const std::string& path, RecordMap<Stored>& records) {
+    if (std::optional<typename RecordKind<Stored>::Id> id = RecordKind<Stored>::IdIn(path))
+      records.Replace(*id, std::nullopt);
+  }
+
+  Loop& loop_;
+  std::string_view kind_;
+  bool is_started_ = false;
+  Listeners<> any_change_;
+  zk::TreeCache tree_;
+};
+
+// A cache of the records of one kind. A new kind is its struct, its RecordKind (decode.h) and a line in
+// Caches; one that is found by more than its id has a class that declares its indexes, as RequestCache.
+template <class Stored>
+class RecordCache : public Cache {
+ public:
+  using Kind = RecordKind<Stored>;
+  using Id = typename Kind::Id;
+  using Listener = typename RecordMap<Stored>::Listener;
+
+  RecordCache(Loop& loop, zk::Client& client) : Cache(loop, client, SettingsOf()) {}
+  explicit RecordCache(CacheGroup& group) : Cache(group, SettingsOf()) {}
+
+  // `before` or `after` is null for a record that appeared or vanished. Called after the indexes are up to
+  // date, on the loop's thread; the pointers are valid during the call.
+  Subscription OnChange(Listener listener) const { return records_.OnChange(std::move(listener)); }
+
+  const Stored* Find(const Id& id) const { return records_.Find(id); }
+  const std::map<Id, Stored>& all() const { return records_.all(); }
+  // Whether its record is there, but cannot be read.
+  bool IsMalformed(const Id& id) const { return malformed_.Contains(Kind::Path(id)); }
+
+ protected:
+  zk::TreeCache::Interest InterestIn(std::string_view path) const override {
+    return InterestOf(path, records_);
+  }
+  void OnZnode(const std::string& path, const zk::NodeData& node) override { Follow(path, node, records_); }
+  void OnZnodeGone(const std::string& path) override { Remove(path, records_); }
+
+  RecordMap<Stored> records_;
+
+ private:
+  static Settings SettingsOf() {
+    Settings settings{Kind::kName, Kind::kRoot};
+    if constexpr (requires { Kind::kLogger; }) settings.logger = Kind::kLogger;
+    return settings;
+  }
+};
+
+}  // namespace nodepool::store
