@@ -224,11 +224,12 @@ class ZooKeeper:
 
 
 class EmbeddedZooKeeper(ZooKeeper):
-    """The embedded server of `nodepool standalone`, as a separate program."""
+    """The embedded server of `nodepool standalone`, as a separate program; what it writes is synchronized to disk or not."""
 
     def __init__(self, folder: pathlib.Path, certificates: pathlib.Path | None = None, port: int | None = None,
-                 options=()):
+                 options=(), is_synchronized: bool = True):
         self.folder = folder
+        self.env = {} if is_synchronized else {"LD_PRELOAD": "libeatmydata.so"}
         self.port = port or free_port()
         self.tls_port = free_port() if certificates else None
         self.process = None
@@ -240,7 +241,8 @@ class EmbeddedZooKeeper(ZooKeeper):
                            f"ca={certificates}/ca.pem"]
 
     def start(self, wait: bool = True):
-        self.process = Process([BIN / "embedded_zookeeper", self.port, *self.words], self.folder / "zookeeper.log")
+        self.process = Process([BIN / "embedded_zookeeper", self.port, *self.words], self.folder / "zookeeper.log",
+                               env=self.env)
         if wait:
             self.wait_ready()
         return self
@@ -248,8 +250,10 @@ class EmbeddedZooKeeper(ZooKeeper):
 
 def new_zookeeper(folder: pathlib.Path, certificates: pathlib.Path | None = None) -> ZooKeeper:
     """Apache's server, or the embedded one with NODEPOOL_TEST_ZOOKEEPER=embedded."""
-    kind = EmbeddedZooKeeper if os.environ.get("NODEPOOL_TEST_ZOOKEEPER") == "embedded" else ZooKeeper
-    return kind(folder, certificates)
+    if os.environ.get("NODEPOOL_TEST_ZOOKEEPER") == "embedded":
+        # As Apache's server here: durability across a power failure does not matter, and a slow disk would.
+        return EmbeddedZooKeeper(folder, certificates, is_synchronized=False)
+    return ZooKeeper(folder, certificates)
 
 
 def start_ensemble(folder: pathlib.Path, size: int = 3, heap: str = "256m") -> list[ZooKeeper]:

@@ -1,5 +1,4 @@
-// Which clients get a session.
-// Which sessions the server gives up, and which are those of its own process.
+// Which clients get a session, which sessions the server gives up, and which are those of its own process.
 
 #include <fmt/format.h>
 
