@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
   app.add_option("--idle-seconds", settings.load.idle_seconds,
                  "first measure the idle launcher for so long; 0: do not")
       ->capture_default_str();
+  app.add_flag("!--no-breaker", settings.site.has_breaker, "the provider has no breaker");
   app.add_flag("--tls", settings.site.tls, "the launcher talks to ZooKeeper through TLS");
   app.add_option("--figures", settings.figures,
                  "write the figures to this file, or - for standard output: name, value and unit, with tabs");

@@ -41,6 +41,7 @@ labels:
 providers:
   - name: fake-load
     driver: fake
+    breaker: {}
     cloud: simulated
     cloud-images: [{{name: image, image-name: Fake Precise}}]
     pools:
@@ -52,7 +53,7 @@ providers:
       delete-latency: 0.0
       limits: {{cores: -1, instances: -1, ram: -1}}{}
 )",
-                     limit, options.has_silent_host ? kSilentHost : "");
+                     options.has_breaker, limit, options.has_silent_host ? kSilentHost : "");
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct LoadSiteOptions {
   Server server = Server::kApache;
   bool tls = false;      // between the launcher and Apache ZooKeeper
   int max_servers = -1;  // of the pool; -1: no limit
+  bool has_breaker = true;
   // The only one with the label `waiting`; the launcher asks it for its key again and again.
   bool has_silent_host = false;
 };

@@ -90,6 +90,9 @@ TABLES = (
     *(Table(f"crowds-{requests}", f"{requests:,} at once, by mode", LOAD_RULES, tuple(crowd(mode, requests) for mode in MODES))
       for requests in (1000, 20_000)),
     Table("tls", "All at once, with TLS", LOAD_RULES, (crowd("launch", 1000, "--tls"), crowd("launch", 20_000, "--tls"))),
+    Table("breaker", "With and without a breaker", LOAD_RULES, (
+        load("breaker", "with", "--requests", "2000", "--rate", "150"),
+        load("no-breaker", "without", "--requests", "2000", "--rate", "150", "--no-breaker"))),
     Table("beside", "Beside idle nodes and waiting requests", LOAD_RULES, tuple(beside(nodes) for nodes in (100, 1000, 10_000))),
     Table("idle", "Idle, with 10,000 nodes and 2,000 waiting requests", LOAD_RULES, (
         dataclasses.replace(load("idle-10000", "", "--requests", "0", "--idle-seconds", "10", "--nodes", "10000", "--waiting", "2000"),

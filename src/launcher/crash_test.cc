@@ -72,6 +72,54 @@ INSTANTIATE_TEST_SUITE_P(Writes, AnyMomentTest,
                                   (std::get<1>(info.param) ? "CarriedOut" : "Lost");
                          });
 
+// The same for many requests at once, whose writes go as common transactions: at every transaction, so that
+// all or nothing of it is carried out, for several requests and nodes.
+class AnyGroupTest : public CrashTest, public ::testing::WithParamInterface<std::tuple<int, bool>> {};
+
+constexpr int kCrowd = 5;
+constexpr int kGroups = kCrowd * kMoments / 2;  // at most half of what they make one after the other
+
+TEST_P(AnyGroupTest, RequestsAreServedAndNothingIsLeft) {  // BB-21, coordination.17.39
+  grouping_.at_once = 1;
+  zk_.SetLatency(std::chrono::milliseconds(2));
+  AddCloud();
+  Running& first = StartLauncher("np01");
+  auto [moment, is_carried_out] = GetParam();
+  int transactions = 0;
+  DieAt(first, is_carried_out ? Fault::kAfter : Fault::kBefore,
+        [&transactions, moment = moment](const Call&) { return transactions++ == moment; });
+  std::vector<RequestId> ids;
+  for (int i = 0; i < kCrowd; ++i) ids.push_back(Request({"small", "small"}));
+  auto are_fulfilled = [&] {
+    return std::ranges::all_of(
+        ids, [&](const RequestId& id) { return Read(id)->state == RequestState::kFulfilled; });
+  };
+  if (AwaitDeath(first, are_fulfilled)) StartLauncher("np02");
+  ASSERT_TRUE(Await(are_fulfilled, seconds(20)));
+  std::set<NodeId> served;
+  std::vector<store::LockedNode> nodes;
+  for (const RequestId& id : ids) {
+    EXPECT_THAT(Read(id)->declined_by, IsEmpty());
+    for (auto& node : Take(id)) {
+      EXPECT_TRUE(served.insert(node.id()).second) << node.id().value << " was given to two requests";
+      nodes.push_back(std::move(node));
+    }
+  }
+  EXPECT_EQ(served.size(), 2u * kCrowd);
+  Return(nodes);
+  if (launchers_.size() == 1 && AwaitDeath(first, [&] { return IsClean(); })) StartLauncher("np02");
+  EXPECT_TRUE(Await([&] { return IsClean(); }, seconds(135)));
+  bool is_last = moment == kGroups - 1;
+  EXPECT_FALSE(is_last && is_dead_) << "more transactions are made: are there no groups?";
+}
+
+INSTANTIATE_TEST_SUITE_P(Transactions, AnyGroupTest,
+                         ::testing::Combine(::testing::Range(0, kGroups), ::testing::Bool()),
+                         [](const auto& info) {
+                           return std::to_string(std::get<0>(info.param)) +
+                                  (std::get<1>(info.param) ? "CarriedOut" : "Lost");
+                         });
+
 TEST_F(CrashTest, PendingRequestIsResetTwoSecondsAfterItsLockIsGone) {  // BB-21
   AddCloud({.simulation = "create-latency: 3600"});
   Running& first = StartLauncher("np01");

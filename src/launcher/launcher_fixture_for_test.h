@@ -6,12 +6,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 
 #include "async/testing/virtual_time.h"
 #include "base/subscription.h"
 #include "driver/testing/scripted_driver.h"
 #include "launcher/launcher.h"
+#include "zk/grouping_client.h"
 #include "zk/testing/faulty_zk.h"
 #include "zk/testing/memory_zk.h"
 
@@ -27,6 +29,7 @@ class LauncherFixture : public ::testing::Test {
   struct Running {
     std::unique_ptr<zk::Client> client;
     std::unique_ptr<testing::FaultyZk> recorder;  // the launcher's connection
+    std::unique_ptr<zk::GroupingClient> grouping;
     std::unique_ptr<Launcher> launcher;
     bool is_stopped = false;
   };
@@ -66,8 +69,9 @@ class LauncherFixture : public ::testing::Test {
     auto running = std::make_unique<Running>();
     running->client = zk_.Connect();
     running->recorder = std::make_unique<testing::FaultyZk>(*running->client);
+    running->grouping = std::make_unique<zk::GroupingClient>(*running->recorder, grouping_);
     Launcher::Options options{hostname, hostname + ".example.org", intervals_, duties_};
-    running->launcher = std::make_unique<Launcher>(time_.loop(), random_, pool_, metrics_, *running->recorder,
+    running->launcher = std::make_unique<Launcher>(time_.loop(), random_, pool_, metrics_, *running->grouping,
                                                    drivers_, config_, std::move(options));
     launchers_.push_back(std::move(running));
     return *launchers_.back();
@@ -267,6 +271,8 @@ class LauncherFixture : public ::testing::Test {
   driver::Registry drivers_;
   std::shared_ptr<driver::LoadedConfig> config_ = std::make_shared<driver::LoadedConfig>();
   Intervals intervals_;
+  // Of launchers started from now on. No write waits for others, unless a test wants it.
+  zk::GroupingClient::Bounds grouping_{.at_once = std::numeric_limits<int>::max()};
   Duties duties_;
   std::unique_ptr<zk::Client> client_;
   std::unique_ptr<store::Store> client_store_;
