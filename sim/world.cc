@@ -69,9 +69,13 @@ void World::Trace(std::string text) {
 }
 
 std::string World::Tasks() const {
-  std::vector<std::string> names;
-  for (const TaskInfo& task : loop_.tasks().tasks()) names.push_back(task.name);
-  return Join(names, ", ");
+  std::vector<std::string> texts;
+  for (const TaskInfo& task : loop_.tasks().tasks()) {
+    std::string text = task.name;
+    for (const AwaitNote& note : task.awaits) text += fmt::format(" / {} {}", note.what(), note.about());
+    texts.push_back(std::move(text));
+  }
+  return Join(texts, ", ");
 }
 
 void World::TraceLimits() {

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -11,6 +12,7 @@
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
+#include "base/scope_exit.h"
 
 namespace nodepool {
 namespace {
@@ -223,6 +225,36 @@ TEST_F(VirtualTimeTest, AWaitIsCancelledOnlyOnce) {
   Advance(seconds(1));
   EXPECT_FALSE(has_ended);
   EXPECT_EQ(group.size(), 0u);
+}
+
+TEST_F(VirtualTimeTest, ATaskThatIsCancelledEarlyBeginsAndItsFirstWaitIsCancelled) {
+  Event never;
+  std::vector<std::string> seen;
+  auto run = [](Event& e, std::vector<std::string>& s) -> Task<> {
+    ScopeExit undo([&] { s.push_back("undone"); });
+    s.push_back("begun");
+    co_await e.Wait();
+    s.push_back("not reached");
+  };
+  TaskGroup::TaskId first = group.Spawn("first", run(never, seen));
+  group.Spawn("second", run(never, seen));
+  group.Cancel(first);
+  group.CancelAll();
+  EXPECT_THAT(seen, ::testing::IsEmpty());
+  loop.RunReady();
+  EXPECT_THAT(seen, ::testing::UnorderedElementsAre("begun", "undone", "begun", "undone"));
+  EXPECT_EQ(group.size(), 0u);
+}
+
+TEST_F(VirtualTimeTest, ATaskThatIsCancelledEarlyMayEndWithoutAWait) {
+  int ended = 0;
+  auto run = [](int& n) -> Task<> {
+    ++n;
+    co_return;
+  };
+  group.Spawn("short", run(ended));
+  RunToEnd(loop, group.Stop());
+  EXPECT_EQ(ended, 1);
 }
 
 TEST_F(VirtualTimeTest, ATimeOutHasAVerdictOfItsOwn) {

@@ -1,6 +1,7 @@
 #include "async/task_group.h"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 #include <cassert>
 
 #include "async/task_executor.h"
@@ -16,7 +17,7 @@ namespace asio = boost::asio;
 struct TaskGroup::OnEnd {
   using cancellation_slot_type = asio::cancellation_slot;
   TaskGroup* group;
-  std::list<Running>::iterator task;
+  TaskEntry task;
 
   cancellation_slot_type get_cancellation_slot() const noexcept { return task->signal.slot(); }
   void operator()(std::exception_ptr error) { group->Finished(task, error); }
@@ -34,11 +35,23 @@ TaskGroup::TaskId TaskGroup::Spawn(std::string name, log::Ids ids, Task<> task) 
   running->id = id;
   running->entry = entry;
   asio::any_io_executor executor = TaskExecutor(loop_.context().get_executor(), &*entry);
-  asio::co_spawn(executor, std::move(task), OnEnd{this, running});
+  asio::co_spawn(executor, Begin(running, executor, std::move(task)), OnEnd{this, running});
   return id;
 }
 
-void TaskGroup::Finished(std::list<Running>::iterator task, std::exception_ptr error) {
+// Asio would not even begin a task that was cancelled before. So its cancellation follows its beginning.
+Task<> TaskGroup::Begin(TaskEntry running, asio::any_io_executor executor, Task<> task) {
+  running->has_begun = true;
+  if (running->cancelled_early) {
+    std::weak_ptr<void> is_alive = running->cancelled_early;
+    asio::post(executor, [is_alive, running] {
+      if (!is_alive.expired()) Cancel(*running);
+    });
+  }
+  co_await std::move(task);
+}
+
+void TaskGroup::Finished(TaskEntry task, std::exception_ptr error) {
   if (error && VerdictOf(error) != Verdict::kCancelled) {
     logger_.About(task->entry->ids).Error("{} failed: {}", task->entry->name, MessageOf(error));
   }
@@ -49,12 +62,20 @@ void TaskGroup::Finished(std::list<Running>::iterator task, std::exception_ptr e
 
 void TaskGroup::Cancel(TaskId id) {
   for (Running& task : tasks_) {
-    if (task.id == id) return task.signal.emit(asio::cancellation_type::terminal);
+    if (task.id == id) return Cancel(task);
+  }
+}
+
+void TaskGroup::Cancel(Running& task) {
+  if (task.has_begun) {
+    task.signal.emit(asio::cancellation_type::terminal);
+  } else if (!task.cancelled_early) {
+    task.cancelled_early = std::make_shared<char>();
   }
 }
 
 void TaskGroup::CancelAll() {
-  for (Running& task : tasks_) task.signal.emit(asio::cancellation_type::terminal);
+  for (Running& task : tasks_) Cancel(task);
 }
 
 Task<> TaskGroup::Join() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <list>
 #include <memory>
@@ -25,7 +26,9 @@ class TaskGroup {
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
 
-  // Starts `task` later on the loop. After Stop() began the task is dropped unstarted.
+  // Starts `task` later on the loop, also if it is cancelled meanwhile: it runs until it waits, and that wait
+  // is cancelled. So what the caller has noted for a task, the task can always undo (ScopeExit). After Stop()
+  // began the task is dropped unstarted.
   TaskId Spawn(std::string name, log::Ids ids, Task<> task);
   TaskId Spawn(std::string name, Task<> task) { return Spawn(std::move(name), {}, std::move(task)); }
 
@@ -48,11 +51,16 @@ class TaskGroup {
     TaskId id;
     boost::asio::cancellation_signal signal;
     TaskRegistry::Entry entry;
+    bool has_begun = false;
+    std::shared_ptr<void> cancelled_early = nullptr;  // set if it was cancelled before it began
   };
+  using TaskEntry = std::list<Running>::iterator;
 
   struct OnEnd;
 
-  void Finished(std::list<Running>::iterator task, std::exception_ptr error);
+  static Task<> Begin(TaskEntry running, boost::asio::any_io_executor executor, Task<> task);
+  static void Cancel(Running& task);
+  void Finished(TaskEntry task, std::exception_ptr error);
 
   Loop& loop_;
   log::Logger logger_;

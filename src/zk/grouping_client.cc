@@ -124,8 +124,8 @@ Task<MultiResult> GroupingClient::Wait(std::vector<Op> ops) {
   while (!write->answer) {
     co_await write->wake.Wait();
     write->wake.Reset();
-    Group group = std::exchange(write->to_send, {});
-    if (!group.empty()) co_await Send(std::move(group));
+    // A cancelled task throws here before Send() begins: until then the group is the write's.
+    if (!write->to_send.empty()) co_await Send(*write);
   }
   Outcome<MultiResult> answer = std::move(*write->answer);
   if (!answer) answer.error().Rethrow();
@@ -135,7 +135,8 @@ Task<MultiResult> GroupingClient::Wait(std::vector<Op> ops) {
 // Whoever of the group has no answer at the end, since another one's fault ended the transaction, waits
 // again, in front of all others. What was abandoned is not sent: its caller may already have found out that
 // nothing was written.
-Task<> GroupingClient::Send(Group group) {
+Task<> GroupingClient::Send(Write& first) {
+  Group group = std::exchange(first.to_send, {});
   std::erase_if(group, [](const auto& write) { return write->is_abandoned; });
   bool is_sent = false;
   ScopeExit ended([this, &group, &is_sent] {

@@ -81,7 +81,7 @@ class GroupingClient : public Client {
   using Group = std::vector<std::shared_ptr<Write>>;
 
   Task<MultiResult> Wait(std::vector<Op> ops);
-  Task<> Send(Group group);
+  Task<> Send(Write& first);
   void WriteEnded();
   void StartGroups();
   bool MaySend() const { return under_way_ < bounds_.at_once && waiting_.empty(); }

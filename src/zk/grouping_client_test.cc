@@ -225,6 +225,22 @@ TEST_F(GroupingClientTest, TheOthersAreToldWhenTheTaskThatSendsIsCancelled) {
   EXPECT_EQ(ends[Path(3)], "version 1");
 }
 
+// Its turn has come, but its task has not run since.
+TEST_F(GroupingClientTest, TheOthersGoOnWhenTheTaskThatIsToSendIsCancelled) {
+  TaskGroup::TaskId first = 0;
+  auto set_and_cancel = [&]() -> Task<> {
+    co_await client.Set(Path(0), "new", -1);
+    tasks.Cancel(first);
+  };
+  tasks.Spawn("set and cancel", set_and_cancel());
+  time.Advance(milliseconds(1));
+  first = BeginSet(1);
+  BeginSet(2);
+  Settle();
+  EXPECT_EQ(DataOf(1), "");
+  EXPECT_EQ(ends[Path(2)], "version 1");
+}
+
 TEST_F(GroupingClientTest, AWriteEndsWithTheSessionInWhichItWasCalled) {
   BeginSet(0);
   BeginSet(1);

@@ -34,7 +34,7 @@ def test_a_host_is_allocated_used_and_released(aws_site):
 # AWS-22
 def test_failed_launches_leave_no_host(aws_site):
     account, tree = aws_site.account, aws_site.tree()
-    account.fault(action="RunInstances", error={"code": "InsufficientInstanceCapacity", "message": "no", "status": 500})
+    account.fault(action="RunInstances", error={"code": "InvalidParameterCombination", "message": "no", "status": 400})
     aws_site.launcher(aws_site.config(providers=[on_hosts(aws_site, **{"launch-retries": 2})]))
     tree.wait_request(tree.add_request(["small"]), "failed", 90)
     wait_for(lambda: held_hosts(account) == [], "the hosts are released", 30)

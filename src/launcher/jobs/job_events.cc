@@ -117,14 +117,14 @@ Task<> JobEvents::Lead() {
       co_await arrived_.Wait();
       continue;
     }
-    Heard next = std::move(heard_.front());
-    heard_.pop_front();
-    co_await DecideOrRemember(std::move(next));
+    co_await DecideOrRemember();
   }
 }
 
 // If the election is lost meanwhile, the event stays for the next term.
-Task<> JobEvents::DecideOrRemember(Heard heard) {
+Task<> JobEvents::DecideOrRemember() {
+  Heard heard = std::move(heard_.front());
+  heard_.pop_front();
   bool is_over = false;
   ScopeExit keep([&] {
     if (!is_over) heard_.push_front(heard);

@@ -61,7 +61,7 @@ class JobEvents {
 
   TaskGroup::TaskId Listen(const std::string& endpoint);
   Task<> Lead();
-  Task<> DecideOrRemember(Heard heard);
+  Task<> DecideOrRemember();
   Task<> Sweep();
   Task<> RemoveHoldNote(NodeId node);
   void DropOld();
