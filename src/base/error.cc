@@ -52,6 +52,8 @@ Verdict VerdictOf(const std::exception_ptr& exception) {
 std::string MessageOf(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
+  } catch (const boost::system::system_error& error) {
+    return error.code().message();  // what() also names a source file
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {

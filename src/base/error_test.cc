@@ -26,6 +26,9 @@ TEST(ErrorTest, VerdictOfForeignExceptions) {
 TEST(ErrorTest, MessageOfAnyException) {
   EXPECT_EQ(MessageOf(std::make_exception_ptr(std::runtime_error("x"))), "x");
   EXPECT_EQ(MessageOf(std::make_exception_ptr(7)), "unknown exception");
+  static constexpr boost::source_location kHere = BOOST_CURRENT_LOCATION;
+  boost::system::error_code refused(ECONNREFUSED, boost::system::system_category(), &kHere);
+  EXPECT_EQ(MessageOf(std::make_exception_ptr(boost::system::system_error(refused))), "Connection refused");
 }
 
 }  // namespace

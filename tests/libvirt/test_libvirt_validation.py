@@ -4,7 +4,6 @@ import pathlib
 import subprocess
 
 import pytest
-from services import wait_for
 
 from libvirt_host import BOOT_SECONDS
 from libvirt_images import PROVIDER, LibvirtImages
@@ -39,10 +38,11 @@ class ValidatedImages(LibvirtImages):
     def fail_checks(self, why: str):
         self.verdict.write_text(f"1 {why}\n")
 
-    def change_boot_timeout(self, old: int, new: int):
+    def change_timeouts(self, old: int, new: int):
+        """Of a launch and of a boot."""
         text = self.path.read_text()
-        self.path.write_text(text.replace(f"boot-timeout: {old}", f"boot-timeout: {new}"))
-        assert self.path.read_text() != text
+        assert text.count(f"-timeout: {old}\n") == 2, text
+        self.path.write_text(text.replace(f"-timeout: {old}\n", f"-timeout: {new}\n"))
 
     def failed_upload(self) -> str:
         """The error of an upload of a new build."""
@@ -81,16 +81,16 @@ def test_only_an_image_that_boots_and_passes_its_check_is_used(images, tmp_path)
     empty = tmp_path / "empty.qcow2"
     subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", empty, "1G"], check=True)
     images.take(empty)
-    images.change_boot_timeout(BOOT_SECONDS, NO_BOOT_SECONDS)
+    images.change_timeouts(BOOT_SECONDS, NO_BOOT_SECONDS)
     error = images.failed_upload()
     assert "no machine of it could be booted" in error, error
     assert "no machine of it could be booted" in images.upload_error()
     assert images.volumes_by_build() == {first: volume}
 
-    images.change_boot_timeout(NO_BOOT_SECONDS, BOOT_SECONDS)
+    images.change_timeouts(NO_BOOT_SECONDS, BOOT_SECONDS)
     tree = images.installation.tree()
     held = tree.use(tree.add_request(["small"]))
     root, = (name for name in images.host.volumes() if f".node.{held[0][0]}." in name and name.endswith(".root"))
     assert pathlib.Path(images.host.volume(root).findtext("backingStore/path")).name == volume
     tree.give_back(held)
-    wait_for(lambda: images.host.domains() == [], "nothing is left of the validations", 120)
+    tree.wait_node_gone(held[0][0])

@@ -215,8 +215,8 @@ Task<std::string> WireSession::Serve(std::shared_ptr<WireConnection> connection)
         if (connection->is_closed()) break;
       }
     }
-  } catch (const std::exception& error) {
-    co_return error.what();
+  } catch (...) {
+    co_return MessageOf(std::current_exception());
   }
 }
 
