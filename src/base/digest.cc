@@ -10,9 +10,9 @@
 namespace nodepool {
 namespace {
 
-using Bytes = std::array<unsigned char, EVP_MAX_MD_SIZE>;
+using Buffer = std::array<unsigned char, EVP_MAX_MD_SIZE>;
 
-std::string_view TextOf(const Bytes& digest, unsigned length) {
+std::string_view TextOf(const Buffer& digest, unsigned length) {
   return {reinterpret_cast<const char*>(digest.data()), length};
 }
 
@@ -26,11 +26,13 @@ Digest::Digest(const std::string& algorithm) {
 
 void Digest::Add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
 
-std::string Digest::Hex() {
-  Bytes digest{};
+std::string Digest::Hex() { return nodepool::Hex(Bytes()); }
+
+std::string Digest::Bytes() {
+  Buffer digest{};
   unsigned length = 0;
   EVP_DigestFinal_ex(context_.get(), digest.data(), &length);
-  return nodepool::Hex(TextOf(digest, length));
+  return std::string(TextOf(digest, length));
 }
 
 std::string Sha256Hex(std::string_view bytes) {
@@ -40,7 +42,7 @@ std::string Sha256Hex(std::string_view bytes) {
 }
 
 std::string KeyedDigest(std::string_view key, std::string_view bytes) {
-  Bytes digest{};
+  Buffer digest{};
   unsigned length = 0;
   HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
        reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data(), &length);

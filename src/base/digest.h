@@ -15,8 +15,9 @@ class Digest {
   explicit Digest(const std::string& algorithm);
 
   void Add(std::string_view bytes);
-  // In hex, lower case. To be called once.
+  // One of these is to be called, once. In hex, lower case:
   std::string Hex();
+  std::string Bytes();
 
  private:
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(), &EVP_MD_CTX_free};

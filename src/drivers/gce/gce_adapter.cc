@@ -2,94 +2,145 @@
 
 #include <fmt/format.h>
 
-#include "async/attempt.h"
-#include "drivers/gce/compute/instance_request.h"
-#include "drivers/gce/compute/machines.h"
+#include <algorithm>
+
+#include "async/deadline.h"
+#include "driver/cloud/launch/instance.h"
+#include "driver/cloud/metadata.h"
 #include "drivers/gce/compute/quota.h"
 #include "drivers/gce/images/images.h"
 
 namespace nodepool::drivers::gce {
 
-using driver::QuotaInformation;
-using driver::cloud::Adapter;
-using driver::cloud::CreateParameters;
-using driver::cloud::Instance;
-using driver::cloud::MachineReport;
-using driver::cloud::Resource;
+namespace {
 
-GceAdapter::GceAdapter(driver::cloud::AdapterEnvironment environment, std::shared_ptr<const GceConfig> config,
-                       Endpoints endpoints, Variables variables, std::unique_ptr<net::HttpClient> client)
-    : cloud_(std::move(environment), std::move(config), std::move(endpoints), std::move(variables),
-             std::move(client)) {}
+constexpr Duration kRenewBefore = std::chrono::minutes(5);
+constexpr Duration kNew = std::chrono::seconds(60);
+constexpr const char* kCloudName = "Google";
 
-Task<Instance> GceAdapter::Create(MachineReport& machine, CreateParameters parameters) {
-  return CreateMachine(cloud_, machine, std::move(parameters));
+// Empty: Google does not accept the provider's name as a label.
+std::string LabelFor(const GceConfig& config) {
+  return kLabelValueRule.Permits(config.name.value) ? config.name.value : "";
 }
+
+}  // namespace
+
+GceCloud::GceCloud(driver::cloud::AdapterEnvironment for_environment,
+                   std::shared_ptr<const GceConfig> provider, Variables variables,
+                   std::unique_ptr<net::HttpClient> client)
+    : environment(std::move(for_environment)),
+      config(std::move(provider)),
+      endpoints(EndpointsOf(variables)),
+      http(std::move(client)),
+      fetcher(environment, *http, endpoints, config->credentials_file, std::move(variables), logger),
+      tokens(
+          environment.loop, [this] { return fetcher.Fetch(); }, kRenewBefore),
+      signer(tokens),
+      compute(environment, *http, endpoints, *config, signer, logger),
+      tasks(environment.loop, logger),
+      families(
+          environment.loop, [this](Family family) { return ReadNewest(compute, std::move(family)); },
+          [this](const Family& family, const Failure& failure) {
+            logger.Warning("The newest image of family {} is not known; the last one is used: {}",
+                           family.second, failure.message());
+          }),
+      fresh(environment.loop, kNew),
+      quota(kCloudName, "region " + config->region, logger,
+            [this](auto& counters) { return ReadQuotas(compute, config->region, counters); }),
+      others(tasks, environment.framework) {
+  if (config->bucket) storage.emplace(environment, *http, endpoints, *config, signer, logger);
+}
+
+ZoneLists& GceCloud::ListsOf(const std::string& zone) {
+  std::unique_ptr<ZoneLists>& found = lists[zone];
+  if (found) return *found;
+  std::string name = "instances of provider " + config->name.str() + " in " + zone;
+  auto read = [this, zone](std::string label) { return ListInstancesIn(compute, zone, std::move(label)); };
+  found = std::unique_ptr<ZoneLists>(new ZoneLists{
+      {tasks, environment.random, logger, name, [this, read] { return read(LabelFor(*config)); }},
+      {tasks, environment.random, logger, "all " + name, [read] { return read(""); }}});
+  return *found;
+}
+
+Task<std::shared_ptr<const GceInstances>> GceCloud::RecentList(std::string zone, Duration limit) {
+  SteadyTime now = loop().SteadyNow();
+  Task<ZoneLists::Cache::Listing> list = ListsOf(zone).all.After(std::max(now - kListAge, last_change));
+  ZoneLists::Cache::Listing listing =
+      co_await WithDeadline(loop(), now + limit, "listing the instances of zone " + zone, std::move(list));
+  co_return listing.items;
+}
+
+Task<> GceCloud::LearnType(Candidate candidate) {
+  return types.Learn(std::move(candidate),
+                     [this](Candidate asked) { return ReadType(compute, std::move(asked)); });
+}
+
+Task<ImageSource> GceCloud::FindImage(GceCloudImage image) {
+  if (image.is_id) co_return ImageSource{image.external_name, ""};
+  if (image.project.empty() || image.family.empty()) {
+    throw Error(Verdict::kInvalid,
+                fmt::format("cloud image {} needs image-id, or image-project and image-family", image.name));
+  }
+  Family family{image.project, image.family};
+  ImageSource source = co_await families.Get(std::move(family));
+  co_return source;
+}
+
+bool IsOwn(const GceCloud& cloud, const GceInstance& instance, const std::string& node,
+           const std::string& attempt) {
+  driver::cloud::Owner owner = driver::cloud::OwnerOf(instance.metadata);
+  bool is_node = node.empty() || (owner.node && owner.node->str() == node);
+  return owner.provider == cloud.config->name.str() && is_node &&
+         (attempt.empty() || owner.attempt == attempt);
+}
+
+driver::cloud::Instance Describe(const GceCloud& cloud, const GceInstance& instance) {
+  driver::cloud::Instance described;
+  described.external_id = ExternalId({instance.name, instance.zone}, cloud.config->zone);
+  described.name = instance.name;
+  described.metadata = instance.metadata;
+  described.cloud = kCloudName;
+  described.region = instance.zone.substr(0, instance.zone.rfind('-'));
+  if (!instance.zone.empty()) described.az = instance.zone;
+  driver::cloud::SetAddresses({instance.public_ipv4, instance.public_ipv6, instance.private_ipv4}, described);
+  described.quota = driver::QuotaInformation::Amount(UseOf(cloud, instance));
+  return described;
+}
+
+GceAdapter::GceAdapter(driver::cloud::AdapterEnvironment environment,
+                       std::shared_ptr<const driver::ProviderConfig> config, Variables variables,
+                       std::unique_ptr<net::HttpClient> client)
+    : CloudAdapter(std::move(config)),
+      cloud_(std::move(environment), config_, std::move(variables), std::move(client)),
+      images_(MakeImages(cloud_)) {}
 
 std::vector<std::string> GceAdapter::Candidates(const driver::LabelConfig& label, const driver::PoolConfig&) {
-  return CandidateNames(dynamic_cast<const GceLabel&>(label), *cloud_.config);
-}
-
-Task<> GceAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
-  MachineId id = ReadExternalId(external_id, cloud_.config->zone);
-  co_await DeleteMachine(cloud_, machine, std::move(id));
-}
-
-Task<std::vector<Instance>> GceAdapter::ListInstances() { return ListMachines(cloud_); }
-
-Task<std::vector<Resource>> GceAdapter::ListResources() { return ListMarked(cloud_); }
-
-Task<> GceAdapter::DeleteResource(Resource resource) { return DeleteMarked(cloud_, std::move(resource)); }
-
-Task<std::vector<boost::json::value>> GceAdapter::MissingMachines(std::vector<boost::json::value> ids) {
-  return MissingInstances(cloud_, std::move(ids));
-}
-
-Task<std::vector<driver::cloud::AnnouncedEnd>> GceAdapter::AnnouncedEnds(
-    std::vector<boost::json::value> ids) {
-  return EndingInstances(cloud_, std::move(ids));
+  const GceLabel& own = Own(label);
+  return driver::cloud::NamesOf<std::string>(driver::cloud::CandidatesOf(own.instance_types, config_->zones),
+                                             own.use_spot, [](const std::string& zone) { return zone; });
 }
 
 Task<std::optional<std::string>> GceAdapter::ConsoleLog(const driver::LabelConfig&,
                                                         boost::json::value external_id) {
-  MachineId id = ReadExternalId(external_id, cloud_.config->zone);
+  MachineId id = ReadExternalId(external_id, config_->zone);
   if (id.name.empty()) co_return std::nullopt;
   std::optional<std::string> console = co_await ReadConsole(cloud_.compute, id.zone, id.name);
   co_return console;
-}
-
-Task<QuotaInformation> GceAdapter::QuotaLimits() { return ReadLimits(cloud_); }
-
-std::optional<QuotaInformation> GceAdapter::UsedByOthers() { return gce::UsedByOthers(cloud_); }
-
-QuotaInformation GceAdapter::QuotaForLabel(const driver::LabelConfig& label) {
-  return NeedOf(cloud_, dynamic_cast<const GceLabel&>(label));
 }
 
 // Beside the usual faults: what only a launch or an upload would show otherwise.
 Task<std::vector<std::string>> GceAdapter::FindFaults(const driver::ProviderConfig& config) {
   std::vector<std::string> faults = co_await Adapter::FindFaults(config);
   if (!cloud_.quota.fault().empty()) faults.push_back("quotas: " + cloud_.quota.fault());
-  for (const auto& [name, image] : cloud_.config->cloud_images) {
-    Outcome<ImageSource> found = co_await Attempt(cloud_.families.Find(image));
+  for (const auto& [name, image] : config_->cloud_images) {
+    Outcome<ImageSource> found = co_await Attempt(cloud_.FindImage(image));
     if (!found) faults.push_back(fmt::format("cloud image {}: {}", name, found.error().message()));
   }
   if (!cloud_.storage) co_return faults;
-  Outcome<std::vector<StoredObject>> listed = co_await Attempt(cloud_.storage->List("nodepool-check"));
+  Outcome<std::vector<driver::cloud::StagedFile>> listed =
+      co_await Attempt(cloud_.storage->List("nodepool-check"));
   if (!listed) faults.push_back(fmt::format("object-storage: {}", listed.error().message()));
   co_return faults;
 }
-
-Task<std::string> GceAdapter::UploadImage(ImageUpload upload) {
-  return gce::UploadImage(cloud_, std::move(upload));
-}
-
-Task<> GceAdapter::DeleteImage(std::string external_id) {
-  return gce::DeleteImage(cloud_, std::move(external_id));
-}
-
-Task<std::vector<driver::ListedImage>> GceAdapter::ListImages() { return ListUploadedImages(cloud_); }
-
-Task<> GceAdapter::Stop() { co_await cloud_.tasks.Stop(); }
 
 }  // namespace nodepool::drivers::gce

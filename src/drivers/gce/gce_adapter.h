@@ -1,41 +1,130 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 
-#include "driver/cloud/adapter.h"
-#include "drivers/gce/gce_cloud.h"
+#include "async/task_group.h"
+#include "driver/cloud/api/kept_answers.h"
+#include "driver/cloud/api/list_cache.h"
+#include "driver/cloud/cloud_adapter.h"
+#include "driver/cloud/framework.h"
+#include "driver/cloud/launch/recent_machines.h"
+#include "driver/cloud/leaks/leak_search.h"
+#include "driver/cloud/quota/machine_sizes.h"
+#include "driver/cloud/quota/others_use.h"
+#include "drivers/gce/api/storage.h"
+#include "drivers/gce/compute/instance.h"
+#include "drivers/gce/compute/lookups.h"
+#include "drivers/gce/credentials/token_fetcher.h"
 
 namespace nodepool::drivers::gce {
 
-// The adapter to a project of Google Compute Engine in one region; each of its tasks is in a file of its own.
-class GceAdapter : public driver::cloud::Adapter {
- public:
-  GceAdapter(driver::cloud::AdapterEnvironment environment, std::shared_ptr<const GceConfig> config,
-             Endpoints endpoints, Variables variables, std::unique_ptr<net::HttpClient> client);
+// The max. age of a list used for counting and cleaning.
+constexpr Duration kListAge = std::chrono::seconds(5);
 
+// The lists of one zone, each read once for all waiting tasks (driver-gce.md 6).
+struct ZoneLists {
+  using Cache = driver::cloud::api::ListCache<GceInstances>;
+  Cache labelled;  // those with the provider's label, if its name can be one; else all
+  Cache all;
+};
+
+// An instance that was inserted here in the last minute and that no list has shown yet (driver-gce.md 6).
+struct NewInstance {
+  std::string operation;  // the insert's; empty: it is not known
+  std::string zone;
+};
+
+// What creations, deletions and lists of one provider share.
+struct GceCloud {
+  // `http` is used only here. Error(kInvalid): `variables` name no endpoints.
+  GceCloud(driver::cloud::AdapterEnvironment for_environment, std::shared_ptr<const GceConfig> provider,
+           Variables variables, std::unique_ptr<net::HttpClient> client);
+
+  driver::cloud::AdapterEnvironment environment;
+  std::shared_ptr<const GceConfig> config;
+  Endpoints endpoints;
+  log::Logger logger{"nodepool.GceAdapter." + config->name.value};
+  std::unique_ptr<net::HttpClient> http;
+  TokenFetcher fetcher;
+  driver::cloud::api::BearerSigner::Tokens tokens;
+  driver::cloud::api::BearerSigner signer;
+  Compute compute;
+  std::optional<Storage> storage;  // the bucket of `object-storage`; none: it is not configured
+  TaskGroup tasks;
+  driver::cloud::MachineSizes<Candidate, TypeSize> types;
+  driver::cloud::api::KeptAnswers<Family, ImageSource> families;  // the newest images (driver-gce.md 12)
+  driver::cloud::RecentMachines<NewInstance> fresh;               // by name
+  driver::cloud::AccountCounters quota;
+  driver::cloud::OthersUse others;                          // of its limits
+  std::map<std::string, std::unique_ptr<ZoneLists>> lists;  // by zone
+  SteadyTime last_change{};                                 // the end of a launch or deletion
+  driver::cloud::RareSweeps rare_sweeps;
+
+  Loop& loop() { return environment.loop; }
+  // Also of a zone that is not configured any more, where old nodes may be.
+  ZoneLists& ListsOf(const std::string& zone);
+  // All instances of the zone, from a list that began at most kListAge ago and after all launches and
+  // deletions that have ended here. Error(kTimedOut): it takes longer than `limit`: one zone that does not
+  // answer does not hold up the others.
+  Task<std::shared_ptr<const GceInstances>> RecentList(std::string zone,
+                                                       Duration limit = std::chrono::seconds(30));
+  // Asks for the size of the type unless it is known.
+  Task<> LearnType(Candidate candidate);
+  // Error(kInvalid): the entry names no family, or the project has no image of it.
+  Task<ImageSource> FindImage(GceCloudImage image);
+};
+
+// Whether the instance is this provider's, and the node's and the launch's that are given; empty: any.
+bool IsOwn(const GceCloud& cloud, const GceInstance& instance, const std::string& node = "",
+           const std::string& attempt = "");
+
+// What the framework knows of an instance.
+driver::cloud::Instance Describe(const GceCloud& cloud, const GceInstance& instance);
+
+// The adapter to a project of Google Compute Engine in one region; each of its tasks is in a file of its own.
+class GceAdapter : public driver::cloud::CloudAdapter<GceConfig, GceLabel, GcePool> {
+ public:
+  GceAdapter(driver::cloud::AdapterEnvironment environment,
+             std::shared_ptr<const driver::ProviderConfig> config, Variables variables,
+             std::unique_ptr<net::HttpClient> client);
+
+  // Makes an instance and waits until it runs and has its addresses (driver-gce.md 7). Its name is stored
+  // before it is made, with the launch's mark until the insert has been accepted.
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
                                        driver::cloud::CreateParameters parameters) override;
   std::vector<std::string> Candidates(const driver::LabelConfig& label,
                                       const driver::PoolConfig& pool) override;
+  // Deletes the instance, if it is the one that the id means, and waits until it is gone (driver-gce.md 10).
+  // One of the same name that is somebody else's is left alone.
   Task<> Delete(driver::cloud::MachineReport& machine, boost::json::value external_id) override;
+  // Zones that cannot be listed are left out, unless it is all of them.
   Task<std::vector<driver::cloud::Instance>> ListInstances() override;
+  // Instances in whatever state, images and objects with this provider's marks (driver-gce.md 16).
   Task<std::vector<driver::cloud::Resource>> ListResources() override;
   Task<> DeleteResource(driver::cloud::Resource resource) override;
+  // Of a zone that cannot be listed none is missing.
   Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids) override;
+  // Those that are listed as stopped, or that Google has taken away (driver-gce.md 14).
   Task<std::vector<driver::cloud::AnnouncedEnd>> AnnouncedEnds(std::vector<boost::json::value> ids) override;
   Task<std::optional<std::string>> ConsoleLog(const driver::LabelConfig& label,
                                               boost::json::value external_id) override;
+  // Of what the provider's labels use; everything else is unlimited. Afterwards UsedByOthers() is as new.
   Task<driver::QuotaInformation> QuotaLimits() override;
-  std::optional<driver::QuotaInformation> UsedByOthers() override;
+  // Also where no list shows their machines.
+  std::optional<driver::QuotaInformation> UsedByOthers() override { return cloud_.others.Find(); }
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::vector<std::string>> FindFaults(const driver::ProviderConfig& config) override;
-  Task<std::string> UploadImage(ImageUpload upload) override;
-  Task<> DeleteImage(std::string external_id) override;
-  Task<std::vector<driver::ListedImage>> ListImages() override;
-  Task<> Stop() override;
+  Task<std::string> UploadImage(ImageUpload upload) override { return images_->Upload(std::move(upload)); }
+  Task<> DeleteImage(std::string external_id) override { return images_->Delete(std::move(external_id)); }
+  Task<std::vector<driver::ListedImage>> ListImages() override { return images_->List(); }
+  Task<> Stop() override { co_await cloud_.tasks.Stop(); }
 
  private:
   GceCloud cloud_;
+  std::unique_ptr<driver::cloud::StagedImages> images_;  // driver-gce.md 13
 };
 
 }  // namespace nodepool::drivers::gce

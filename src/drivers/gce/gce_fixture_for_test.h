@@ -38,8 +38,7 @@ class GceTest : public driver::cloud::CloudFixture<GceConfig, GceLabel, GcePool,
     Variables variables{{"GCE_ENDPOINT", "http://google"}, {"GCE_METADATA_HOST", "metadata"}};
     StartProvider([&](const driver::cloud::AdapterEnvironment& environment) {
       auto http = std::make_unique<testing::GceImposterClient>(google);
-      return std::make_unique<GceAdapter>(environment, config, EndpointsOf(variables), variables,
-                                          std::move(http));
+      return std::make_unique<GceAdapter>(environment, config, variables, std::move(http));
     });
     google.calls.clear();
   }

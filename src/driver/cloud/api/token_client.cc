@@ -1,9 +1,12 @@
 #include "driver/cloud/api/token_client.h"
 
-#include <algorithm>
-#include <boost/json/parse.hpp>
+#include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/json_entries.h"
 #include "base/json_fields.h"
+#include "base/small_file.h"
 #include "base/text.h"
 #include "driver/cloud/api/url_text.h"
 
@@ -40,9 +43,8 @@ Fault ReadTokenFault(int status, std::string_view body) {
   Fault fault;
   fault.verdict = status == 429 ? Verdict::kRateLimited : Verdict::kRetry;
   fault.refuses_signature = false;
-  boost::system::error_code error;
-  json::value parsed = json::parse(body.substr(0, kLargestAnswer), error);
-  if (!error && parsed.is_object()) {
+  json::value parsed = ParsedJson(body.substr(0, kLargestAnswer));
+  if (parsed.is_object()) {
     const json::object& answer = parsed.get_object();
     fault.code = Excerpt(TextIn(answer, "error"), 100);
     fault.text = OneLine(fault.code + ": " + TextIn(answer, "error_description"));
@@ -73,9 +75,8 @@ TokenClient::TokenClient(Loop& loop, BlockingPool& pool, Random& random, net::Ht
 // A refusal that has the form of the cloud's other services is read as theirs.
 ApiClient::Options TokenClient::WithFaults(ApiClient::Options options) {
   options.read_refusal = [this, others = options.read_fault](const net::HttpReply& refusal) {
-    boost::system::error_code error;
-    json::value parsed = json::parse(refusal.body.substr(0, kLargestAnswer), error);
-    bool is_of_others = !error && parsed.is_object() && ObjectIn(parsed, "error") != nullptr;
+    json::value parsed = ParsedJson(std::string_view(refusal.body).substr(0, kLargestAnswer));
+    bool is_of_others = ObjectIn(parsed, "error") != nullptr;
     Fault fault =
         is_of_others ? others(refusal.status, refusal.body) : ReadTokenFault(refusal.status, refusal.body);
     if (means_wrong_time_(fault.text)) clock_.CorrectAfter(refusal, "what was signed");
@@ -98,9 +99,42 @@ Task<BearerToken> TokenClient::Exchange(std::string url, Form form) {
 
 Task<ApiReply> TokenClient::Send(net::HttpCall call) { return client_.CallJson(RequestFor(std::move(call))); }
 
-Task<std::string> TokenClient::Read(net::HttpCall call) {
-  net::HttpReply reply = co_await client_.Call(RequestFor(std::move(call)));
-  co_return std::string(Trim(reply.body));
+Task<BearerToken> TokenClient::Fetch(std::function<Task<BearerToken>()> fetch) {
+  const Duration offset = clock_.offset();
+  Outcome<BearerToken> token = co_await Attempt(fetch());
+  bool was_clock_wrong = !token && clock_.offset() != offset;
+  if (was_clock_wrong) token = co_await Attempt(fetch());
+  if (FailedWith(token, Verdict::kInvalid)) throw Error(Verdict::kRetry, token.error().message());
+  if (!token) token.error().Rethrow();
+  co_return std::move(*token);
+}
+
+Task<BearerToken> TokenClient::OfMachine(std::string url, net::HttpHeaders headers, std::string otherwise) {
+  constexpr Duration kLimit = std::chrono::seconds(5);
+  net::HttpCall call = LocalCall(std::move(url), kLimit);
+  call.headers = std::move(headers);
+  Outcome<ApiReply> reply = co_await Attempt(Send(std::move(call)));
+  if (reply) co_return ReadToken(*reply);
+  throw Error(Verdict::kRetry, otherwise + ": " + reply.error().message());
+}
+
+Task<std::string> TokenClient::ReadSubject(SubjectSource source) {
+  std::string text;
+  if (source.file.empty()) {
+    net::HttpCall call;
+    call.url = source.url;
+    call.headers = source.headers;
+    net::HttpReply reply = co_await client_.Call(RequestFor(std::move(call)));
+    text = Trim(reply.body);
+  } else {
+    text = ReadTextFile(source.file);
+  }
+  if (source.field.empty()) co_return text;
+  json::value value = ParsedJson(text);
+  std::string token = value.is_object() ? TextIn(value.get_object(), source.field) : "";
+  if (!token.empty()) co_return token;
+  throw Error(Verdict::kInvalid,
+              fmt::format("the subject token's source has no {}: check credential_source", source.field));
 }
 
 BearerToken TokenClient::ReadToken(const ApiReply& reply) const {

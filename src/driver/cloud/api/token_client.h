@@ -38,6 +38,15 @@ Fault ReadTokenFault(int status, std::string_view body);
 // A GET of the machine's own metadata service, to which there is no proxy and which answers at once.
 net::HttpCall LocalCall(std::string url, Duration limit);
 
+// Where a token is that another one is asked for with: in a file, or in what a URL answers. Read anew each
+// time.
+struct SubjectSource {
+  std::string file;  // empty: the URL
+  std::string url;
+  net::HttpHeaders headers;  // of that call
+  std::string field;         // of JSON, that has the token; empty: it is the text
+};
+
 // Calls the services of one cloud that give tokens, or what tokens are given for.
 class TokenClient {
  public:
@@ -53,12 +62,18 @@ class TokenClient {
   // For times in what is signed.
   const ServerClock& clock() const { return clock_; }
 
+  // What `fetch` returns; repeated once if the clock was corrected meanwhile. What is configured wrongly
+  // (kInvalid) becomes kRetry: somebody corrects it, and then it is read again.
+  Task<BearerToken> Fetch(std::function<Task<BearerToken>()> fetch);
   // The token that the service at `url` gives for the form. Errors: those of Send() and ReadToken().
   Task<BearerToken> Exchange(std::string url, Form form);
   // Any other call that answers JSON; repeated after passing faults. Errors: those of ApiClient::CallJson.
   Task<ApiReply> Send(net::HttpCall call);
-  // The text of an answer in another form.
-  Task<std::string> Read(net::HttpCall call);
+  // The token that the machine's own metadata service gives. Error(kRetry): it gives none, with `otherwise`
+  // before the cause.
+  Task<BearerToken> OfMachine(std::string url, net::HttpHeaders headers, std::string otherwise);
+  // Error(kInvalid): the file cannot be read, or the JSON has no such field.
+  Task<std::string> ReadSubject(SubjectSource source);
 
   // {"access_token": "...", "expires_in": 3600}. Error(kRetry): the answer has no token.
   BearerToken ReadToken(const ApiReply& reply) const;

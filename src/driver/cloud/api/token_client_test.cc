@@ -89,5 +89,51 @@ TEST_F(TokenClientTest, HostileAnswers) {
   EXPECT_LE(expires, time.loop().Now() + std::chrono::hours(24));
 }
 
+TEST_F(TokenClientTest, ATokenOfTheMachine) {
+  Task<BearerToken> asked =
+      client.OfMachine("http://metadata/token", {{"Metadata", "true"}}, "there is none");
+  EXPECT_EQ(time.Run(std::move(asked)).text, "t");
+  EXPECT_EQ(HeaderOf(http.calls.front(), "Metadata"), "true");
+  EXPECT_FALSE(http.calls.front().uses_proxy);
+  reply = {404, {}, "no"};
+  Task<BearerToken> again = client.OfMachine("http://metadata/token", {}, "there is none");
+  Outcome<BearerToken> token = time.Run(Attempt(std::move(again)), std::chrono::hours(1));
+  EXPECT_EQ(token.error().verdict(), Verdict::kRetry);
+  EXPECT_THAT(token.error().message(), ::testing::StartsWith("there is none: "));
+}
+
+TEST_F(TokenClientTest, ATokenThatAnotherOneIsAskedForWith) {
+  SubjectSource source{"", "http://idp/", {{"X-A", "b"}}, ""};
+  reply.body = " subject\n";
+  EXPECT_EQ(time.Run(client.ReadSubject(source)), "subject");
+  EXPECT_EQ(HeaderOf(http.calls.front(), "X-A"), "b");
+  source.field = "value";
+  reply.body = R"({"value": "field"})";
+  EXPECT_EQ(time.Run(client.ReadSubject(source)), "field");
+  for (const char* body : {"{}", "[]", "no"}) {
+    reply.body = body;
+    EXPECT_THROW(time.Run(client.ReadSubject(source)), Error) << body;
+  }
+}
+
+TEST_F(TokenClientTest, WhatIsConfiguredWronglyMayBeCorrected) {
+  auto fetch = []() -> Task<BearerToken> {
+    throw Error(Verdict::kInvalid, "no such file");
+    co_return BearerToken{};
+  };
+  Outcome<BearerToken> token = time.Run(Attempt(client.Fetch(fetch)));
+  EXPECT_EQ(token.error().verdict(), Verdict::kRetry);
+  EXPECT_EQ(token.error().message(), "no such file");
+}
+
+TEST_F(TokenClientTest, AClockThatIsWrongIsCorrectedOnce) {
+  reply = {400,
+           {{"date", HttpDate(time.loop().Now() + std::chrono::minutes(10))}},
+           R"({"error": "invalid_grant", "error_description": "wrong time"})"};
+  auto fetch = [this] { return client.Exchange("http://o/token", {}); };
+  EXPECT_FALSE(time.Run(Attempt(client.Fetch(fetch)), std::chrono::hours(1)));
+  EXPECT_EQ(http.calls.size(), 2u);
+}
+
 }  // namespace
 }  // namespace nodepool::driver::cloud::api

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "async/task.h"
 #include "base/error.h"
 #include "model/resources.h"
 
@@ -44,6 +45,15 @@ class MachineSizes {
       least = least ? Least(*least, own) : std::move(own);
     }
     return least;
+  }
+
+  // Asks with `read` for the size of a kind, unless it is known; none: the cloud has no such kind, which it
+  // may get, so that it is asked for again. Errors: those of the reading.
+  Task<> Learn(Key key, std::function<Task<std::optional<Size>>(Key)> read) {
+    if (Find(key) != nullptr) co_return;
+    std::optional<Size> size = co_await read(key);
+    if (size) Set(key, std::move(*size));
+    if (!size) SetUnknown(key);
   }
 
  protected:

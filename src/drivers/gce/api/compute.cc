@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/serialize.hpp>
 
 #include "base/find_or_empty.h"
+#include "base/json_entries.h"
 #include "base/text.h"
 #include "driver/cloud/api/url_text.h"
 #include "drivers/gce/api/faults.h"
@@ -31,6 +31,14 @@ std::string BudgetOf(const std::string& method, const std::string& action) {
   return action.find("Operations") == std::string::npos ? "compute reads" : "compute operations";
 }
 
+api::ApiClient::Options RatedOptions(const driver::cloud::AdapterEnvironment& environment,
+                                     const GceConfig& config) {
+  api::ApiClient::Options options = ClientOptions(kPassingFaults, environment, config);
+  options.change_rate = api::RateLimiter::PerSecond(config.rate);
+  options.read_rate = api::RateLimiter::PerSecond(config.rate * kReadsPerChange);
+  return options;
+}
+
 // Empty: the variable is not set.
 std::string UrlIn(const Variables& variables, const std::string& name) {
   return api::ServiceUrl(FindOrEmpty(variables, name), name);
@@ -47,11 +55,10 @@ int RankOf(const std::string& code, const std::string& text) {
 // What an error's details say beside its message.
 std::string DetailsOf(const json::object& error) {
   std::string text;
-  const json::array* details = ArrayIn(error, "errorDetails");
-  for (std::size_t i = 0; details != nullptr && i < std::min(details->size(), kMostErrors); ++i) {
-    if (const json::object* quota = ObjectIn((*details)[i], "quotaInfo"))
+  for (const json::object* detail : ObjectsIn(error, "errorDetails", kMostErrors)) {
+    if (const json::object* quota = ObjectIn(*detail, "quotaInfo"))
       text += fmt::format("; quota {}, limit {}", TextIn(*quota, "metricName"), NumberIn(*quota, "limit"));
-    const json::object* info = ObjectIn((*details)[i], "errorInfo");
+    const json::object* info = ObjectIn(*detail, "errorInfo");
     const json::object* facts = info == nullptr ? nullptr : ObjectIn(*info, "metadatas");
     std::string zones = facts == nullptr ? "" : TextIn(*facts, "zonesAvailable");
     if (!zones.empty()) text += "; zones that have it: " + zones;
@@ -64,11 +71,8 @@ void ReadErrors(const json::object& entry, Operation& operation) {
   if (failure == nullptr) return;
   operation.code = "unknown";
   operation.message = Excerpt(TextIn(entry, "httpErrorMessage"), 300);
-  const json::array* errors = ArrayIn(*failure, "errors");
   int rank = 0;
-  for (std::size_t i = 0; errors != nullptr && i < std::min(errors->size(), kMostErrors); ++i) {
-    const json::object* error = (*errors)[i].if_object();
-    if (error == nullptr) continue;
+  for (const json::object* error : ObjectsIn(*failure, "errors", kMostErrors)) {
     std::string code = Excerpt(TextIn(*error, "code"), 100);
     std::string text = Excerpt(TextIn(*error, "message"), 600);
     if (RankOf(code, text) <= rank) continue;
@@ -108,36 +112,45 @@ Operation ReadOperation(const json::object& entry) {
   return operation;
 }
 
-api::ApiClient::Options ClientOptions(const ClientSettings& settings, int repeats) {
+api::ApiClient::Options ClientOptions(int repeats) {
   api::ApiClient::Options options;
   options.cloud = "Google";
   options.read_fault = &ReadFault;
-  options.change_rate = api::RateLimiter::PerSecond(settings.rate);
-  options.read_rate = api::RateLimiter::PerSecond(settings.rate * kReadsPerChange);
   options.network_repeats = repeats;
   options.server_error_repeats = repeats;
-  options.metrics = settings.metrics;
   options.remedies.unknown_host = "check this host's name service, and GCE_ENDPOINT if it is set";
   options.remedies.no_answer = "check the way from this host to Google: network, firewall, HTTPS_PROXY";
   options.remedies.odd_answer = "a proxy or firewall on the way may have answered in place of Google";
   return options;
 }
 
-const json::object& ObjectOf(const api::ApiReply& reply, const std::string& action) {
-  const json::object* object = reply.body.if_object();
-  if (object == nullptr) throw Error(Verdict::kRetry, action + " was answered without an object");
-  return *object;
+api::ApiClient::Options ClientOptions(int repeats, const driver::cloud::AdapterEnvironment& environment,
+                                      const GceConfig& config) {
+  api::ApiClient::Options options = ClientOptions(repeats);
+  options.metrics = {environment.observer, config.name, "gce"};
+  return options;
 }
 
-Compute::Compute(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http,
-                 const Endpoints& endpoints, std::string project, api::Signer& signer, log::Logger logger,
-                 ClientSettings settings)
-    : random_(random),
-      endpoints_(endpoints),
-      project_(std::move(project)),
-      client_(loop, pool, random, http, signer, std::move(logger), ClientOptions(settings, kPassingFaults)) {}
+std::string FaultOfPage(const json::object& answer) {
+  const json::object* warning = ObjectIn(answer, "warning");
+  bool is_partial = warning != nullptr && TextIn(*warning, "code") == "UNREACHABLE";
+  return is_partial ? "Google cannot reach all of it now" : "";
+}
 
-Task<api::ApiReply> Compute::Send(std::string method, ComputeCall call, std::string body) {
+Compute::Compute(const driver::cloud::AdapterEnvironment& environment, net::HttpClient& http,
+                 const Endpoints& endpoints, const GceConfig& config, api::Signer& signer, log::Logger logger)
+    : random_(environment.random),
+      endpoints_(endpoints),
+      project_(config.project),
+      client_(environment.loop, environment.blocking_pool, environment.random, http, signer,
+              std::move(logger), RatedOptions(environment, config)) {}
+
+std::string Compute::ListQuery(const std::string& filter) {
+  std::string query = fmt::format("maxResults={}", kPageSize);
+  return filter.empty() ? query : query + "&filter=" + PercentEncoded(filter);
+}
+
+api::ApiRequest Compute::RequestFor(std::string method, ComputeCall call) const {
   std::string path = call.path.starts_with("projects/") ? call.path : "projects/" + project_;
   if (path != call.path && !call.path.empty()) path += "/" + call.path;
   api::ApiRequest request;
@@ -151,30 +164,29 @@ Task<api::ApiReply> Compute::Send(std::string method, ComputeCall call, std::str
   request.call.url = endpoints_.compute + "/" + path;
   if (!call.query.empty()) request.call.url += "?" + call.query;
   request.call.timeouts.connect = std::chrono::seconds(60);
-  if (!body.empty()) request.call.headers.emplace_back("Content-Type", "application/json");
-  request.call.body = std::move(body);
-  api::ApiReply reply = co_await client_.CallJson(std::move(request));
-  co_return reply;
+  return request;
 }
 
 Task<json::object> Compute::Get(ComputeCall call) {
-  std::string action = call.action;
-  api::ApiReply reply = co_await Send("GET", std::move(call), "");
-  ObjectOf(reply, action);
-  co_return std::move(reply.body.get_object());
+  return api::CallForObject(client_, RequestFor("GET", std::move(call)));
 }
 
 Task<Operation> Compute::Insert(ComputeCall call, const json::object& body) {
-  return Change("POST", std::move(call), json::serialize(body));
+  call.query = "requestId=" + random_.Uuid();
+  api::ApiRequest request = RequestFor("POST", std::move(call));
+  api::SetBody(body, request.call);
+  return Change(std::move(request));
 }
 
-Task<Operation> Compute::Delete(ComputeCall call) { return Change("DELETE", std::move(call), ""); }
-
-Task<Operation> Compute::Change(std::string method, ComputeCall call, std::string body) {
-  std::string action = call.action;
+Task<Operation> Compute::Delete(ComputeCall call) {
   call.query = "requestId=" + random_.Uuid();
-  api::ApiReply reply = co_await Send(std::move(method), std::move(call), std::move(body));
-  Operation operation = ReadOperation(ObjectOf(reply, action));
+  return Change(RequestFor("DELETE", std::move(call)));
+}
+
+Task<Operation> Compute::Change(api::ApiRequest request) {
+  std::string action = request.name;
+  json::object answer = co_await api::CallForObject(client_, std::move(request));
+  Operation operation = ReadOperation(answer);
   if (operation.name.empty()) throw Error(Verdict::kRetry, action + " was answered without an operation");
   co_return operation;
 }
@@ -184,18 +196,6 @@ Task<Operation> Compute::ReadAgain(std::string place, std::string operation) {
                    place + "/operations/" + operation};
   json::object answer = co_await Get(std::move(call));
   co_return ReadOperation(answer);
-}
-
-Task<api::ApiReply> Compute::SendForPage(ComputeCall call, std::string filter, std::string next) {
-  call.query = fmt::format("maxResults={}", kPageSize);
-  if (!filter.empty()) call.query += "&filter=" + PercentEncoded(filter);
-  if (!next.empty()) call.query += "&pageToken=" + PercentEncoded(next);
-  std::string action = call.action;
-  api::ApiReply reply = co_await Send("GET", std::move(call), "");
-  const json::object* warning = ObjectIn(reply.body, "warning");
-  if (warning != nullptr && TextIn(*warning, "code") == "UNREACHABLE")
-    throw Error(Verdict::kRetry, action + ": Google cannot reach all of it now");
-  co_return reply;
 }
 
 }  // namespace nodepool::drivers::gce

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fields.h"
-#include "driver/cloud/api/api_client.h"
-#include "driver/cloud/api/paging.h"
+#include "driver/cloud/api/json_calls.h"
+#include "driver/cloud/framework.h"
+#include "drivers/gce/config/gce_config.h"
 
 namespace nodepool::drivers::gce {
 
@@ -45,27 +45,17 @@ struct Operation {
 
 Operation ReadOperation(const boost::json::object& entry);
 
-// Whose quota and metrics a client of Google's services counts for.
-struct ClientSettings {
-  double rate = 0;  // calls per second that change something, reads ten times as many; 0: unlimited
-  driver::cloud::api::CallMetrics metrics;
-};
+// What all clients of Google's services have. `repeats`: of a call after a passing fault.
+driver::cloud::api::ApiClient::Options ClientOptions(int repeats);
+// Of a client whose calls are counted for the provider.
+driver::cloud::api::ApiClient::Options ClientOptions(int repeats,
+                                                     const driver::cloud::AdapterEnvironment& environment,
+                                                     const GceConfig& config);
 
-// What the clients of Google's services have in common. `repeats`: of a call after a passing fault.
-driver::cloud::api::ApiClient::Options ClientOptions(const ClientSettings& settings, int repeats);
-
-// The object in an answer; `action`: what was answered. Error(kRetry): it is something else.
-const boost::json::object& ObjectOf(const driver::cloud::api::ApiReply& reply, const std::string& action);
-
-// A page of a list, as Compute Engine and Cloud Storage answer: {"items": [...], "nextPageToken": "..."}.
-template <class T>
-driver::cloud::api::Page<T> PageOf(const driver::cloud::api::ApiReply& reply, const std::string& action,
-                                   const std::function<T(const boost::json::object&)>& read) {
-  const boost::json::object& answer = ObjectOf(reply, action);
-  driver::cloud::api::Page<T> page{{}, TextIn(answer, "nextPageToken"), reply.bytes};
-  driver::cloud::api::AddEntries<T>(ArrayIn(answer, "items"), read, page);
-  return page;
-}
+// Why a page of a list is not complete; empty: it is.
+std::string FaultOfPage(const boost::json::object& answer);
+// Lists of Compute Engine and Cloud Storage.
+inline constexpr driver::cloud::api::ListFormat kLists{"items", "nextPageToken", "pageToken", &FaultOfPage};
 
 // A resource of Compute Engine and what is done with it.
 struct ComputeCall {
@@ -79,9 +69,9 @@ struct ComputeCall {
 class Compute {
  public:
   // Everything outlives it.
-  Compute(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, const Endpoints& endpoints,
-          std::string project, driver::cloud::api::Signer& signer, log::Logger logger,
-          ClientSettings settings);
+  Compute(const driver::cloud::AdapterEnvironment& environment, net::HttpClient& http,
+          const Endpoints& endpoints, const GceConfig& config, driver::cloud::api::Signer& signer,
+          log::Logger logger);
 
   Task<boost::json::object> Get(ComputeCall call);
   // These repeat a call with the same requestId, so that it is carried out once.
@@ -90,30 +80,19 @@ class Compute {
 
   // All pages of a list; `filter` may be empty. Error(kRetry): the zone cannot be reached.
   template <class T>
-  Task<std::vector<T>> List(ComputeCall call, std::string filter, T (*read)(const boost::json::object&)) {
-    std::string what = call.action;
-    auto read_page = [this, call = std::move(call), filter = std::move(filter), read](std::string next) {
-      return ReadPage<T>(call, filter, std::move(next), read);
-    };
-    return driver::cloud::api::ReadPages<T>(std::move(what), std::move(read_page));
+  Task<std::vector<T>> List(ComputeCall call, const std::string& filter,
+                            T (*read)(const boost::json::object&)) {
+    call.query = ListQuery(filter);
+    return driver::cloud::api::CallForList<T>(client_, RequestFor("GET", std::move(call)), kLists, read);
   }
 
   // The operation as it is now. `place`: "global", "zones/us-central1-a". Errors: those of Get().
   Task<Operation> ReadAgain(std::string place, std::string operation);
 
  private:
-  template <class T>
-  Task<driver::cloud::api::Page<T>> ReadPage(ComputeCall call, std::string filter, std::string next,
-                                             std::function<T(const boost::json::object&)> read) {
-    std::string action = call.action;
-    driver::cloud::api::ApiReply reply =
-        co_await SendForPage(std::move(call), std::move(filter), std::move(next));
-    co_return PageOf<T>(reply, action, read);
-  }
-
-  Task<driver::cloud::api::ApiReply> SendForPage(ComputeCall call, std::string filter, std::string next);
-  Task<driver::cloud::api::ApiReply> Send(std::string method, ComputeCall call, std::string body);
-  Task<Operation> Change(std::string method, ComputeCall call, std::string body);
+  static std::string ListQuery(const std::string& filter);
+  driver::cloud::api::ApiRequest RequestFor(std::string method, ComputeCall call) const;
+  Task<Operation> Change(driver::cloud::api::ApiRequest request);
 
   Random& random_;
   const Endpoints& endpoints_;

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <charconv>
 
 #include "async/attempt.h"
-#include "base/json_fields.h"
+#include "base/json_entries.h"
 #include "base/text.h"
 #include "base/time_text.h"
 #include "driver/cloud/api/url_text.h"
@@ -17,6 +15,7 @@ namespace nodepool::drivers::gce {
 namespace api = driver::cloud::api;
 namespace json = boost::json;
 using api::PercentEncoded;
+using driver::cloud::StagedFile;
 
 namespace {
 
@@ -24,14 +23,9 @@ constexpr int kStorageRepeats = 5;
 constexpr int kCancelled = 499;  // the answer to the end of an upload
 constexpr int kResumeIncomplete = 308;
 
-StoredObject ReadStored(const json::object& entry) {
-  StoredObject object;
-  object.name = TextIn(entry, "name");
-  object.created = ParseIso8601(TextIn(entry, "timeCreated"));
-  if (const json::object* metadata = ObjectIn(entry, "metadata")) {
-    for (const auto& [key, value] : *metadata) object.metadata[key] = TextIn(*metadata, key);
-  }
-  return object;
+StagedFile ReadStored(const json::object& entry) {
+  return {TextIn(entry, "name"), TextsIn(ObjectIn(entry, "metadata")),
+          ParseIso8601(TextIn(entry, "timeCreated"))};
 }
 
 // What follows `name=` in a URL's query.
@@ -45,13 +39,14 @@ std::string ParameterIn(const std::string& url, std::string_view name) {
 
 }  // namespace
 
-Storage::Storage(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http,
-                 const Endpoints& endpoints, std::string bucket, api::Signer& signer, log::Logger logger,
-                 ClientSettings settings)
+Storage::Storage(const driver::cloud::AdapterEnvironment& environment, net::HttpClient& http,
+                 const Endpoints& endpoints, const GceConfig& config, api::Signer& signer, log::Logger logger)
     : endpoints_(endpoints),
-      bucket_(std::move(bucket)),
-      client_(loop, pool, random, http, signer, logger, ClientOptions(settings, kStorageRepeats)),
-      parts_(loop, pool, random, http, signer, logger, ClientOptions(settings, 0)) {}
+      bucket_(config.bucket.value_or("")),
+      client_(environment.loop, environment.blocking_pool, environment.random, http, signer, logger,
+              ClientOptions(kStorageRepeats, environment, config)),
+      parts_(environment.loop, environment.blocking_pool, environment.random, http, signer, logger,
+             ClientOptions(0, environment, config)) {}
 
 api::ApiRequest Storage::RequestFor(std::string method, std::string action, std::string path) const {
   api::ApiRequest request;
@@ -68,12 +63,9 @@ api::ApiRequest Storage::RequestFor(std::string method, std::string action, std:
 Task<std::string> Storage::BeginUpload(std::string name, std::map<std::string, std::string> metadata) {
   api::ApiRequest request = RequestFor("POST", "objects.insert", "/upload/storage/v1");
   request.call.url += "?uploadType=resumable";
-  request.call.headers = {{"Content-Type", "application/json"},
-                          {"X-Upload-Content-Type", "application/gzip"}};
-  json::object own;
-  for (const auto& [key, value] : metadata) own[key] = value;
-  json::object body{{"name", name}, {"metadata", std::move(own)}};
-  request.call.body = json::serialize(body);
+  json::object body{{"name", name}, {"metadata", ObjectOf(metadata)}};
+  api::SetBody(body, request.call);
+  request.call.headers.emplace_back("X-Upload-Content-Type", "application/gzip");
   net::HttpReply reply = co_await client_.Call(std::move(request));
   std::string id = ParameterIn(reply.Header("location"), "upload_id");
   if (id.empty()) throw Error(Verdict::kRetry, "objects.insert was answered without the id of an upload");
@@ -125,28 +117,18 @@ UploadState Storage::ReadState(const net::HttpReply& reply) {
     if (error == std::errc()) state.received = last + 1;
     return state;
   }
-  boost::system::error_code error;
-  json::value answer = json::parse(reply.body.substr(0, 64 * 1024), error);
-  if (error || !answer.is_object())
+  json::value answer = ParsedJson(std::string_view(reply.body).substr(0, 64 * 1024));
+  if (!answer.is_object())
     throw Error(Verdict::kRetry, "objects.insert was answered with something that is no JSON");
   state.is_complete = true;
   state.md5 = TextIn(answer.get_object(), "md5Hash");
   return state;
 }
 
-Task<std::vector<StoredObject>> Storage::List(std::string prefix) {
-  auto read = [this, prefix = std::move(prefix)](std::string next) {
-    return ReadPage(prefix, std::move(next));
-  };
-  return api::ReadPages<StoredObject>("objects.list", std::move(read));
-}
-
-Task<api::Page<StoredObject>> Storage::ReadPage(std::string prefix, std::string next) {
+Task<std::vector<StagedFile>> Storage::List(std::string prefix) {
   api::ApiRequest request = RequestFor("GET", "objects.list", "/storage/v1");
   request.call.url += "?prefix=" + PercentEncoded(prefix);
-  if (!next.empty()) request.call.url += "&pageToken=" + PercentEncoded(next);
-  api::ApiReply reply = co_await client_.CallJson(std::move(request));
-  co_return PageOf<StoredObject>(reply, "objects.list", &ReadStored);
+  return api::CallForList<StagedFile>(client_, std::move(request), kLists, &ReadStored);
 }
 
 Task<> Storage::Delete(std::string name) {

@@ -6,18 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
-#include "driver/cloud/api/api_client.h"
+#include "driver/cloud/images/staged_images.h"
 #include "drivers/gce/api/compute.h"
 
 namespace nodepool::drivers::gce {
-
-// An object as Cloud Storage lists it.
-struct StoredObject {
-  std::string name;
-  std::map<std::string, std::string> metadata;
-  std::optional<WallTime> created;
-};
 
 // How far an upload in parts has come.
 struct UploadState {
@@ -30,9 +22,9 @@ struct UploadState {
 class Storage {
  public:
   // Everything outlives it.
-  Storage(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, const Endpoints& endpoints,
-          std::string bucket, driver::cloud::api::Signer& signer, log::Logger logger,
-          ClientSettings settings);
+  Storage(const driver::cloud::AdapterEnvironment& environment, net::HttpClient& http,
+          const Endpoints& endpoints, const GceConfig& config, driver::cloud::api::Signer& signer,
+          log::Logger logger);
 
   // Returns the upload's id, which ends by itself after a week.
   Task<std::string> BeginUpload(std::string name, std::map<std::string, std::string> metadata);
@@ -44,14 +36,13 @@ class Storage {
   // One that does not exist is success.
   Task<> CancelUpload(std::string upload);
 
-  Task<std::vector<StoredObject>> List(std::string prefix);
+  Task<std::vector<driver::cloud::StagedFile>> List(std::string prefix);
   // One that does not exist is success.
   Task<> Delete(std::string name);
 
  private:
   driver::cloud::api::ApiRequest RequestFor(std::string method, std::string action, std::string path) const;
   driver::cloud::api::ApiRequest UploadRequest(std::string method, const std::string& upload) const;
-  Task<driver::cloud::api::Page<StoredObject>> ReadPage(std::string prefix, std::string next);
   static UploadState ReadState(const net::HttpReply& reply);
 
   const Endpoints& endpoints_;

@@ -2,7 +2,7 @@
 #include "async/backoff.h"
 #include "async/deadline.h"
 #include "drivers/gce/api/faults.h"
-#include "drivers/gce/compute/machines.h"
+#include "drivers/gce/gce_adapter.h"
 
 namespace nodepool::drivers::gce {
 
@@ -53,7 +53,9 @@ Task<bool> AwaitGone(GceCloud& cloud, const GceInstance& instance) {
 
 }  // namespace
 
-Task<> DeleteMachine(GceCloud& cloud, MachineReport& machine, MachineId id) {
+Task<> GceAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
+  GceCloud& cloud = cloud_;
+  const MachineId id = ReadExternalId(external_id, config_->zone);
   if (id.name.empty()) co_return;
   machine.SetState("deleting instance");
   Backoff pauses(kBusyPauses, cloud.environment.random);
@@ -81,10 +83,17 @@ Task<> DeleteMachine(GceCloud& cloud, MachineReport& machine, MachineId id) {
   machine.SetState("complete");
 }
 
-Task<> DeleteLeaked(GceCloud& cloud, MachineId id, const std::map<std::string, std::string>& marks) {
-  std::optional<GceInstance> found = co_await FindInstance(cloud.compute, id.zone, id.name);
-  if (!found || found->metadata != marks) co_return;
-  bool is_begun = co_await SubmitDelete(cloud, *found);
+// A leaked instance goes if it still has these marks; its end is not waited for.
+Task<> GceAdapter::DeleteResource(driver::cloud::Resource resource) {
+  if (resource.type != kInstanceKind) {
+    co_await images_->DeleteMarked(std::move(resource));
+    co_return;
+  }
+  std::size_t slash = resource.id.find('/');
+  std::optional<GceInstance> found =
+      co_await FindInstance(cloud_.compute, resource.id.substr(0, slash), resource.id.substr(slash + 1));
+  if (!found || found->metadata != resource.metadata) co_return;
+  bool is_begun = co_await SubmitDelete(cloud_, *found);
   if (!is_begun) throw Error(Verdict::kRetry, "another change of the instance is in progress");
 }
 

@@ -1,7 +1,7 @@
 #include "drivers/gce/compute/instance.h"
 
 #include "base/find_or_empty.h"
-#include "base/json_fields.h"
+#include "base/json_entries.h"
 #include "driver/cloud/api/url_text.h"
 #include "driver/cloud/metadata.h"
 
@@ -18,12 +18,6 @@ constexpr const char* kZoneKey = "zone";
 constexpr const char* kAttemptKeyOfId = "attempt";
 constexpr double kMostGigabytes = 1e9;
 
-// The first entry of a list of objects; null: there is none.
-const json::object* FirstIn(const json::object& object, std::string_view key) {
-  const json::array* list = ArrayIn(object, key);
-  return list == nullptr || list->empty() ? nullptr : list->front().if_object();
-}
-
 void ReadAddresses(const json::object& entry, GceInstance& instance) {
   const json::object* interface = FirstIn(entry, "networkInterfaces");
   if (interface == nullptr) return;
@@ -38,22 +32,17 @@ void ReadAddresses(const json::object& entry, GceInstance& instance) {
 
 void ReadMetadata(const json::object& entry, GceInstance& instance) {
   const json::object* metadata = ObjectIn(entry, "metadata");
-  const json::array* items = metadata == nullptr ? nullptr : ArrayIn(*metadata, "items");
-  if (items == nullptr) return;
-  for (const json::value& item : *items) {
-    if (!item.is_object()) continue;
-    std::string key = TextIn(item.get_object(), "key");
-    if (key.starts_with(kOwnPrefix)) instance.metadata[key] = TextIn(item.get_object(), "value");
+  if (metadata == nullptr) return;
+  for (const json::object* item : ObjectsIn(*metadata, "items")) {
+    std::string key = TextIn(*item, "key");
+    if (key.starts_with(kOwnPrefix)) instance.metadata[key] = TextIn(*item, "value");
   }
 }
 
 double SizeOfDisks(const json::object& entry) {
   double size = 0;
-  const json::array* disks = ArrayIn(entry, "disks");
-  for (std::size_t i = 0; disks != nullptr && i < disks->size(); ++i) {
-    const json::object* disk = (*disks)[i].if_object();
-    if (disk != nullptr) size += std::strtod(TextIn(*disk, "diskSizeGb").c_str(), nullptr);
-  }
+  for (const json::object* disk : ObjectsIn(entry, "disks"))
+    size += std::strtod(TextIn(*disk, "diskSizeGb").c_str(), nullptr);
   return size >= 0 && size < kMostGigabytes ? size : 0;
 }
 

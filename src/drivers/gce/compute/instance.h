@@ -32,6 +32,9 @@ struct GceInstance {
   }
 };
 
+// Of driver::cloud::Resource; its id is "zone/name".
+inline constexpr const char* kInstanceKind = "instance";
+
 // By name; of one zone.
 using GceInstances = std::map<std::string, GceInstance>;
 

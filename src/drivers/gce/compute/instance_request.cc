@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "base/find_or_empty.h"
+#include "base/json_entries.h"
 #include "driver/cloud/metadata.h"
 
 namespace nodepool::drivers::gce {
@@ -51,23 +51,21 @@ std::map<std::string, std::string> MarksOn(const CreateParameters& parameters) {
   return marks;
 }
 
-json::array MetadataItems(const CreateParameters& parameters, const GceConfig& config) {
+json::array MetadataItems(const Wanted& wanted) {
   json::array items;
-  for (const auto& [key, value] : MarksOn(parameters))
+  for (const auto& [key, value] : MarksOn(wanted.parameters))
     items.push_back(json::object{{"key", key}, {"value", value}});
-  const std::optional<std::string>& name = LabelOf(parameters).cloud_image;
-  auto image = name ? config.cloud_images.find(*name) : config.cloud_images.end();
-  if (image != config.cloud_images.end() && !image->second.key.empty()) {
-    std::string line = image->second.connection.username.value_or("") + ":" + image->second.key;
+  const GceCloudImage& image = FindOrEmpty(wanted.config.cloud_images, wanted.label.cloud_image.value_or(""));
+  if (!image.key.empty()) {
+    std::string line = image.connection.username.value_or("") + ":" + image.key;
     items.push_back(json::object{{"key", "ssh-keys"}, {"value", std::move(line)}});
   }
   return items;
 }
 
-json::object Labels(const CreateParameters& parameters) {
-  json::object labels;
-  for (const auto& [key, value] : LabelOf(parameters).labels) labels[key] = value;
-  for (const auto& [key, value] : FittingLabels(MarksOn(parameters))) labels[key] = value;
+json::object Labels(const Wanted& wanted) {
+  json::object labels = ObjectOf(wanted.label.labels);
+  for (const auto& [key, value] : FittingLabels(MarksOn(wanted.parameters))) labels[key] = value;
   return labels;
 }
 
@@ -86,52 +84,25 @@ json::object SpotScheduling(const GceLabel& label) {
 
 }  // namespace
 
-std::vector<Candidate> CandidatesOf(const GceLabel& label, const GceConfig& config) {
-  std::vector<Candidate> candidates;
-  for (const std::string& type : label.instance_types) {
-    for (const std::string& zone : config.zones) candidates.push_back({type, zone});
-  }
-  return candidates;
-}
-
-std::vector<std::string> CandidateNames(const GceLabel& label, const GceConfig& config) {
-  std::vector<std::string> names;
-  std::vector<Candidate> candidates = CandidatesOf(label, config);
-  if (candidates.size() < 2) return names;
-  for (const Candidate& candidate : candidates) {
-    names.push_back(fmt::format("{}{} in {}", candidate.type, label.use_spot ? " spot" : "", candidate.zone));
-  }
-  return names;
-}
-
-const GceLabel& LabelOf(const CreateParameters& parameters) {
-  return dynamic_cast<const GceLabel&>(*parameters.label);
-}
-
-const GcePool& PoolOf(const CreateParameters& parameters) {
-  return dynamic_cast<const GcePool&>(*parameters.pool);
-}
-
-Candidate ChosenOf(const CreateParameters& parameters, const GceConfig& config) {
-  std::vector<Candidate> candidates = CandidatesOf(LabelOf(parameters), config);
-  Candidate chosen = candidates.at(std::min(parameters.candidate, candidates.size() - 1));
-  if (parameters.az) chosen.zone = *parameters.az;
+Candidate Wanted::Chosen() const {
+  Candidate chosen =
+      driver::cloud::ChosenOf(driver::cloud::CandidatesOf(label.instance_types, config.zones), parameters);
+  if (parameters.az) chosen.place = *parameters.az;
   return chosen;
 }
 
-json::object InstanceRequest(const CreateParameters& parameters, const GceConfig& config,
-                             const std::string& image) {
-  const GceLabel& label = LabelOf(parameters);
-  const GcePool& pool = PoolOf(parameters);
-  const Candidate chosen = ChosenOf(parameters, config);
+json::object InstanceRequest(const Wanted& wanted, const std::string& image) {
+  const GceLabel& label = wanted.label;
+  const GcePool& pool = wanted.pool;
+  const auto& [type, zone] = wanted.candidate;
   json::object body;
-  body["name"] = parameters.hostname;
-  body["machineType"] = fmt::format("zones/{}/machineTypes/{}", chosen.zone, chosen.type);
-  body["disks"] = json::array{BootDisk(label, chosen.zone, image)};
-  body["networkInterfaces"] = json::array{NetworkInterface(pool, config.region)};
+  body["name"] = wanted.parameters.hostname;
+  body["machineType"] = fmt::format("zones/{}/machineTypes/{}", zone, type);
+  body["disks"] = json::array{BootDisk(label, zone, image)};
+  body["networkInterfaces"] = json::array{NetworkInterface(pool, wanted.config.region)};
   body["serviceAccounts"] = Accounts(pool);
-  body["metadata"] = json::object{{"items", MetadataItems(parameters, config)}};
-  body["labels"] = Labels(parameters);
+  body["metadata"] = json::object{{"items", MetadataItems(wanted)}};
+  body["labels"] = Labels(wanted);
   if (label.use_spot) body["scheduling"] = SpotScheduling(label);
   if (!pool.tags.empty())
     body["tags"] = json::object{{"items", json::array(pool.tags.begin(), pool.tags.end())}};

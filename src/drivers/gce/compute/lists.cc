@@ -4,8 +4,7 @@
 #include "async/attempt.h"
 #include "driver/cloud/leaks/leak_search.h"
 #include "driver/cloud/own_types.h"
-#include "drivers/gce/compute/machines.h"
-#include "drivers/gce/images/images.h"
+#include "drivers/gce/gce_adapter.h"
 
 namespace nodepool::drivers::gce {
 
@@ -15,7 +14,6 @@ using driver::cloud::Resource;
 
 namespace {
 
-constexpr const char* kInstanceKind = "instance";
 constexpr const char* kPreempted = "compute.instances.preempted";
 
 // By zone; without those that cannot be listed.
@@ -66,22 +64,23 @@ Task<std::vector<Resource>> MarkedInstances(GceCloud& cloud, std::string zone) {
 
 }  // namespace
 
-Task<std::vector<Instance>> ListMachines(GceCloud& cloud) {
+Task<std::vector<Instance>> GceAdapter::ListInstances() {
   std::vector<Instance> machines;
   std::optional<Failure> fault;
   bool is_any_listed = false;
-  for (const std::string& zone : cloud.config->zones) {
-    Outcome<std::shared_ptr<const GceInstances>> list = co_await Attempt(cloud.RecentList(zone));
+  for (const std::string& zone : config_->zones) {
+    Outcome<std::shared_ptr<const GceInstances>> list = co_await Attempt(cloud_.RecentList(zone));
     if (!list) fault = list.error();
     if (!list) continue;
     is_any_listed = true;
-    for (const auto& [name, instance] : **list) machines.push_back(Describe(cloud, instance));
+    for (const auto& [name, instance] : **list) machines.push_back(Describe(cloud_, instance));
   }
   if (!is_any_listed && fault) fault->Rethrow();
   co_return machines;
 }
 
-Task<std::vector<Resource>> ListMarked(GceCloud& cloud) {
+Task<std::vector<Resource>> GceAdapter::ListResources() {
+  GceCloud& cloud = cloud_;
   std::vector<Resource> resources;
   for (const std::string& zone : cloud.config->zones) {
     Task<std::vector<Resource>> list = MarkedInstances(cloud, zone);
@@ -91,43 +90,33 @@ Task<std::vector<Resource>> ListMarked(GceCloud& cloud) {
   // The builder may have uploaded before.
   bool is_due =
       cloud.rare_sweeps.Begin() || driver::cloud::MayHaveImages(cloud.environment.framework, *cloud.config);
-  if (is_due) co_await AppendMarkedImages(cloud, resources);
+  if (is_due) co_await images_->AppendMarked(resources);
   co_return resources;
 }
 
-Task<> DeleteMarked(GceCloud& cloud, Resource resource) {
-  if (resource.type != kInstanceKind) {
-    co_await DeleteMarkedImage(cloud, std::move(resource));
-    co_return;
-  }
-  std::size_t slash = resource.id.find('/');
-  MachineId id{resource.id.substr(slash + 1), resource.id.substr(0, slash)};
-  co_await DeleteLeaked(cloud, std::move(id), resource.metadata);
-}
-
-Task<std::vector<boost::json::value>> MissingInstances(GceCloud& cloud, std::vector<boost::json::value> ids) {
-  ByZone listed = co_await ListZonesOf(cloud, ids);
+Task<std::vector<boost::json::value>> GceAdapter::MissingMachines(std::vector<boost::json::value> ids) {
+  ByZone listed = co_await ListZonesOf(cloud_, ids);
   std::erase_if(ids, [&](const boost::json::value& external_id) {
-    MachineId id = ReadExternalId(external_id, cloud.config->zone);
-    return !listed.contains(id.zone) || FindIn(cloud, listed, id) != nullptr;
+    MachineId id = ReadExternalId(external_id, config_->zone);
+    return !listed.contains(id.zone) || FindIn(cloud_, listed, id) != nullptr;
   });
   co_return ids;
 }
 
-Task<std::vector<AnnouncedEnd>> EndingInstances(GceCloud& cloud, std::vector<boost::json::value> ids) {
-  ByZone listed = co_await ListZonesOf(cloud, ids);
+Task<std::vector<AnnouncedEnd>> GceAdapter::AnnouncedEnds(std::vector<boost::json::value> ids) {
+  ByZone listed = co_await ListZonesOf(cloud_, ids);
   std::map<std::string, std::map<std::string, Operation>> preempted;  // by zone and name
-  bool has_spot = driver::cloud::AnyLabel<GceLabel>(*cloud.config, &GceLabel::use_spot);
+  bool has_spot = driver::cloud::AnyLabel<GceLabel>(*cloud_.config, &GceLabel::use_spot);
   for (const auto& [zone, list] : listed) {
     if (!has_spot) break;
-    Outcome<std::map<std::string, Operation>> read = co_await Attempt(ReadPreemptions(cloud, zone));
+    Outcome<std::map<std::string, Operation>> read = co_await Attempt(ReadPreemptions(cloud_, zone));
     if (read) preempted[zone] = std::move(*read);
   }
   std::vector<AnnouncedEnd> ends;
   for (boost::json::value& external_id : ids) {
-    MachineId id = ReadExternalId(external_id, cloud.config->zone);
+    MachineId id = ReadExternalId(external_id, config_->zone);
     if (!listed.contains(id.zone)) continue;
-    const GceInstance* instance = FindIn(cloud, listed, id);
+    const GceInstance* instance = FindIn(cloud_, listed, id);
     auto event = preempted[id.zone].find(id.name);
     bool has_event = event != preempted[id.zone].end();
     // One of another instance that had the name before says nothing.

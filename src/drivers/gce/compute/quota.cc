@@ -8,11 +8,11 @@
 #include "async/attempt.h"
 #include "base/text.h"
 #include "driver/cloud/own_types.h"
-#include "drivers/gce/compute/instance_request.h"
 
 namespace nodepool::drivers::gce {
 
 using driver::QuotaInformation;
+using driver::cloud::As;
 using driver::cloud::LabelsOf;
 
 namespace {
@@ -27,13 +27,19 @@ std::string DiskMetric(const std::string& volume_type) {
   return volume_type == "pd-balanced" || volume_type == "pd-ssd" ? kSsds : "";
 }
 
+// Spot instances count under a limit of their own.
+bool HasSpotLimit(const GceCloud& cloud) {
+  const driver::cloud::Counter* spot = cloud.quota.Find(kSpotCpus);
+  return spot != nullptr && spot->limit > 0;
+}
+
 // `size`: null: it is not known.
 Resources UseOfType(const GceCloud& cloud, const std::string& type, const TypeSize* size, bool is_spot) {
   Resources use{{"instances", 1}};
   if (size == nullptr) return use;
   use["cores"] = size->cores;
   use["ram"] = size->ram;
-  use[CpuMetric(type, is_spot, cloud.quota.has_spot_limit())] = size->cores;
+  use[CpuMetric(type, is_spot, HasSpotLimit(cloud))] = size->cores;
   use[kAllCpus] = size->cores;
   return use;
 }
@@ -47,11 +53,8 @@ std::string VolumeTypeFor(const GceConfig& config, const std::string& type) {
   return "";
 }
 
-Task<> LearnTypes(GceCloud& cloud) {
-  for (const GceLabel* label : LabelsOf<GceLabel>(*cloud.config)) {
-    for (const Candidate& candidate : CandidatesOf(*label, *cloud.config))
-      co_await cloud.types.Learn(candidate);
-  }
+std::vector<Candidate> CandidatesOf(const GceCloud& cloud, const GceLabel& label) {
+  return driver::cloud::CandidatesOf(label.instance_types, cloud.config->zones);
 }
 
 // What the provider's own instances use; none: a zone could not be listed.
@@ -74,22 +77,11 @@ std::set<std::string> MetricsOf(const GceCloud& cloud) {
   std::set<std::string> metrics{kInstances, kAllCpus, kAddresses};
   for (const GceLabel* label : LabelsOf<GceLabel>(*cloud.config)) {
     for (const std::string& type : label->instance_types)
-      metrics.insert(CpuMetric(type, label->use_spot, cloud.quota.has_spot_limit()));
+      metrics.insert(CpuMetric(type, label->use_spot, HasSpotLimit(cloud)));
     std::string disk = DiskMetric(label->volume_type);
     if (!disk.empty()) metrics.insert(std::move(disk));
   }
   return metrics;
-}
-
-Task<> CompareWithOwn(GceCloud& cloud, const std::set<std::string>& metrics) {
-  std::optional<Resources> own = co_await OwnUse(cloud);
-  if (!own) co_return;
-  Resources all;
-  for (const std::string& metric : metrics) {
-    const Metric* known = cloud.quota.Find(metric);
-    if (known != nullptr) all[ResourceOf(metric)] = known->usage;
-  }
-  cloud.others.Compare(all, *own);
 }
 
 }  // namespace
@@ -107,7 +99,7 @@ QuotaInformation NeedOf(const GceCloud& cloud, const GceLabel& label) {
   auto need = [&](const Candidate& candidate, const TypeSize& size) {
     return UseOfType(cloud, candidate.type, &size, label.use_spot);
   };
-  std::optional<Resources> least = cloud.types.LeastNeed(CandidatesOf(label, *cloud.config), need,
+  std::optional<Resources> least = cloud.types.LeastNeed(CandidatesOf(cloud, label), need,
                                                          "the machine types of Google are not known yet");
   if (!least) {
     throw Error(Verdict::kInvalid,
@@ -117,8 +109,7 @@ QuotaInformation NeedOf(const GceCloud& cloud, const GceLabel& label) {
   std::string disk = DiskMetric(label.volume_type);
   if (!disk.empty()) (*least)[disk] = label.volume_size;
   auto pool = cloud.config->pools.find(label.pool);
-  bool has_address =
-      pool != cloud.config->pools.end() && dynamic_cast<const GcePool&>(*pool->second).public_ipv4;
+  bool has_address = pool != cloud.config->pools.end() && As<GcePool>(*pool->second).public_ipv4;
   if (has_address) (*least)[kAddresses] = 1;
   return QuotaInformation::Amount(std::move(*least));
 }
@@ -132,21 +123,22 @@ Resources UseOf(const GceCloud& cloud, const GceInstance& instance) {
   return use;
 }
 
-Task<QuotaInformation> ReadLimits(GceCloud& cloud) {
-  co_await LearnTypes(cloud);
-  bool had_spot_limit = cloud.quota.has_spot_limit();
-  co_await cloud.quota.Read();
-  const std::set<std::string> metrics = MetricsOf(cloud);
-  if (cloud.quota.fault().empty()) co_await CompareWithOwn(cloud, metrics);
-  if (cloud.quota.has_spot_limit() != had_spot_limit) cloud.environment.framework.NeedsChanged();
-  Resources limits;
-  for (const std::string& metric : metrics) {
-    const Metric* known = cloud.quota.Find(metric);
-    if (known != nullptr) limits[ResourceOf(metric)] = known->limit;
-  }
-  co_return QuotaInformation::Limit(std::move(limits));
+QuotaInformation GceAdapter::QuotaForLabel(const driver::LabelConfig& label) {
+  return NeedOf(cloud_, Own(label));
 }
 
-std::optional<QuotaInformation> UsedByOthers(const GceCloud& cloud) { return cloud.others.Find(); }
+Task<QuotaInformation> GceAdapter::QuotaLimits() {
+  for (const GceLabel* label : LabelsOf<GceLabel>(*config_)) {
+    for (const Candidate& candidate : CandidatesOf(cloud_, *label)) co_await cloud_.LearnType(candidate);
+  }
+  bool had_spot_limit = HasSpotLimit(cloud_);
+  co_await cloud_.quota.Refresh();
+  const std::set<std::string> metrics = MetricsOf(cloud_);
+  std::optional<Resources> own;
+  if (cloud_.quota.fault().empty()) own = co_await OwnUse(cloud_);
+  if (own) cloud_.others.Compare(cloud_.quota.Usage(metrics, &ResourceOf), *own);
+  if (HasSpotLimit(cloud_) != had_spot_limit) cloud_.environment.framework.NeedsChanged();
+  co_return QuotaInformation::Limit(cloud_.quota.Limits(metrics, &ResourceOf));
+}
 
 }  // namespace nodepool::drivers::gce

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "driver/quota_information.h"
-#include "drivers/gce/gce_cloud.h"
+#include "drivers/gce/gce_adapter.h"
 
 namespace nodepool::drivers::gce {
 
@@ -15,14 +13,6 @@ driver::QuotaInformation NeedOf(const GceCloud& cloud, const GceLabel& label);
 
 // What an instance uses, as far as its type is known.
 Resources UseOf(const GceCloud& cloud, const GceInstance& instance);
-
-// Reads the limits of what the provider's labels use, with the sizes of their types; everything else is
-// unlimited. Afterwards UsedByOthers() is as new.
-Task<driver::QuotaInformation> ReadLimits(GceCloud& cloud);
-
-// What of the limits is used by others in the project, also where no list shows their machines; none: it is
-// not known.
-std::optional<driver::QuotaInformation> UsedByOthers(const GceCloud& cloud);
 
 // The resource of a node's need that counts under one of Google's metrics.
 std::string ResourceOf(const std::string& metric);

@@ -15,22 +15,12 @@ namespace {
 
 // Node id, pool and provider, and what tells one launch from another.
 constexpr std::size_t kOwnLabels = 4;
-constexpr std::size_t kLongest = 63;
+// Of what becomes part of URLs.
+constexpr cloud::NameRule kPlaceRule{.marks = "-:.", .most = std::string_view::npos};
 
-bool IsLetter(char c) { return c >= 'a' && c <= 'z'; }
-
-bool HasOnly(std::string_view text, std::string_view marks) {
-  return std::ranges::all_of(text, [marks](char c) {
-    return IsLetter(c) || (c >= '0' && c <= '9') || marks.find(c) != std::string_view::npos;
-  });
-}
-
-// It becomes part of URLs.
 void CheckName(const Section& provider, const char* key, const std::string& name) {
-  bool is_good = !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == ':' || c == '.';
-  });
-  if (!is_good) throw provider.Fail(key, fmt::format("{} is no name of a {} of Google", Excerpt(name), key));
+  if (!kPlaceRule.Permits(name))
+    throw provider.Fail(key, fmt::format("{} is no name of a {} of Google", Excerpt(name), key));
 }
 
 void CheckPlaces(const Section& provider, GceConfig& result, config::Config& config) {
@@ -41,7 +31,8 @@ void CheckPlaces(const Section& provider, GceConfig& result, config::Config& con
   std::vector<std::string> all = result.zones;
   all.push_back(result.zone);
   for (const std::string& zone : all) {
-    if (!IsResourceName(zone)) throw provider.Fail("zones", fmt::format("{} is no zone", Excerpt(zone)));
+    if (!kResourceRule.Permits(zone))
+      throw provider.Fail("zones", fmt::format("{} is no zone", Excerpt(zone)));
     if (zone.starts_with(result.region + "-")) continue;
     Warn(config, provider, zone == result.zone ? "zone" : "zones",
          fmt::format("zone {} is not in region {}: Google will refuse nodes there", zone, result.region));
@@ -71,12 +62,12 @@ void CheckCloudImage(const Section& section, GceCloudImage& image, config::Confi
 
 void CheckLabels(const Section& section, const GceLabel& label) {
   for (const auto& [key, value] : label.labels) {
-    if (!IsLabelKey(key) || key.starts_with("nodepool_")) {
+    if (!kLabelKeyRule.Permits(key) || key.starts_with("nodepool_")) {
       throw section.Fail("labels", fmt::format("Google permits no label {}: a small letter, then up to 62 "
                                                "small letters, digits, _ and -; not nodepool_…",
                                                Excerpt(key)));
     }
-    if (!IsLabelValue(value)) {
+    if (!kLabelValueRule.Permits(value)) {
       throw section.Fail("labels", fmt::format("Google permits no value {} of label {}: up to 63 small "
                                                "letters, digits, _ and -",
                                                Excerpt(value), key));
@@ -119,21 +110,10 @@ std::shared_ptr<const GcePool> ReadGcePool(const Section& section, GceConfig& pr
 
 }  // namespace
 
-bool IsLabelKey(const std::string& text) {
-  return !text.empty() && text.size() <= kLongest && IsLetter(text.front()) && HasOnly(text, "_-");
-}
-
-bool IsLabelValue(const std::string& text) { return text.size() <= kLongest && HasOnly(text, "_-"); }
-
-bool IsResourceName(const std::string& text) {
-  bool is_short = !text.empty() && text.size() <= kLongest;
-  return is_short && IsLetter(text.front()) && text.back() != '-' && HasOnly(text, "-");
-}
-
 std::map<std::string, std::string> FittingLabels(const std::map<std::string, std::string>& metadata) {
   std::map<std::string, std::string> labels;
   for (const auto& [key, value] : metadata) {
-    if (IsLabelKey(key) && IsLabelValue(value)) labels[key] = value;
+    if (kLabelKeyRule.Permits(key) && kLabelValueRule.Permits(value)) labels[key] = value;
   }
   return labels;
 }

@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "driver/cloud/cloud_image.h"
+#include "driver/cloud/name_rule.h"
 #include "driver/provider_config.h"
 
 namespace nodepool::drivers::gce {
@@ -70,12 +71,10 @@ struct GceConfig : driver::ProviderConfig {
 
 // Google's rules for labels of resources (driver-gce.md 7.3).
 inline constexpr std::size_t kMostLabels = 64;
-bool IsLabelKey(const std::string& text);
-bool IsLabelValue(const std::string& text);
-
-// For names of instances and images: a letter, then up to 62 small letters, digits and dashes, not a dash at
-// the end.
-bool IsResourceName(const std::string& text);
+inline constexpr driver::cloud::NameRule kLabelKeyRule{.marks = "_-", .begins_with_letter = true};
+inline constexpr driver::cloud::NameRule kLabelValueRule{.marks = "_-", .least = 0};
+// For names of instances and images.
+inline constexpr driver::cloud::NameRule kResourceRule = driver::cloud::kHostNameRule;
 
 // Those of the entries that labels may be; others are left out.
 std::map<std::string, std::string> FittingLabels(const std::map<std::string, std::string>& metadata);

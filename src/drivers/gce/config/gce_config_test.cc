@@ -179,12 +179,5 @@ TEST_F(GceConfigTest, LabelsThatGoogleRefuses) {
   EXPECT_THAT(with(many), HasSubstr("64 labels that Google permits"));
 }
 
-TEST(LabelRulesTest, NamesOfInstancesAndImages) {
-  for (const char* good : {"a", "np0000000001", "debian-1700000000"})
-    EXPECT_TRUE(IsResourceName(good)) << good;
-  for (const char* bad : {"", "1a", "a-", "A", "a_b", "a.b"}) EXPECT_FALSE(IsResourceName(bad)) << bad;
-  EXPECT_FALSE(IsResourceName(std::string(64, 'a')));
-}
-
 }  // namespace
 }  // namespace nodepool::drivers::gce

@@ -79,7 +79,7 @@ class GceCredentialsTest : public ::testing::Test {
   Token Fetch(std::optional<std::string> file = std::nullopt, Variables variables = {}) {
     variables.emplace("HOME", "/nonexistent");
     Endpoints endpoints = EndpointsOf(variables);
-    TokenFetcher fetcher(time.loop(), pool_, random_, http, endpoints, std::move(file), variables,
+    TokenFetcher fetcher({time.loop(), random_, pool_}, http, endpoints, std::move(file), variables,
                          log::Logger("test"));
     return time.Run(fetcher.Fetch(), std::chrono::hours(1));
   }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "driver/cloud/api/token_client.h"
-#include "drivers/gce/credentials/credential_file.h"
+#include "drivers/gce/api/compute.h"
 
 namespace nodepool::drivers::gce {
 
@@ -13,8 +13,9 @@ using Token = driver::cloud::api::BearerToken;
 // Gets a provider's tokens (driver-gce.md 3). The files are read anew each time.
 class TokenFetcher {
  public:
-  // `file`: the one that the provider's section names. Everything outlives the fetcher.
-  TokenFetcher(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http,
+  // `file`: the one that the provider's section names; none: GOOGLE_APPLICATION_CREDENTIALS, that of gcloud
+  // if it exists, or the metadata server. Everything outlives the fetcher.
+  TokenFetcher(const driver::DriverEnvironment& environment, net::HttpClient& http,
                const Endpoints& endpoints, std::optional<std::string> file, Variables variables,
                log::Logger logger);
 
@@ -23,10 +24,8 @@ class TokenFetcher {
   Task<Token> Fetch();
 
  private:
+  std::string PathOfFile() const;
   Task<Token> FetchOnce();
-  Task<Token> ForExternal(ExternalAccount account);
-  Task<Token> FromMetadata();
-  Task<std::string> SubjectToken(const ExternalAccount& account);
   Task<Token> Impersonate(std::string url, std::string token);
 
   const Endpoints& endpoints_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/encoding.h"
 #include "base/error.h"
@@ -30,16 +29,6 @@ std::string TarNumber(std::uint64_t number, std::size_t width) {
   return bytes;
 }
 
-std::string BytesOfHex(const std::string& hex) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    unsigned byte = 0;
-    std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
-    bytes += static_cast<char>(byte);
-  }
-  return bytes;
-}
-
 }  // namespace
 
 std::string TarHeader(std::uint64_t size) {
@@ -49,8 +38,7 @@ std::string TarHeader(std::uint64_t size) {
   };
   put(0, "disk.raw");
   put(100, TarNumber(0644, 8));
-  put(108, TarNumber(0, 8));
-  put(116, TarNumber(0, 8));
+  for (std::size_t owner : {108, 116}) put(owner, TarNumber(0, 8));
   put(124, TarNumber(size, 12));
   put(136, TarNumber(0, 12));
   put(148, std::string(8, ' '));
@@ -105,6 +93,6 @@ std::string ArchiveStream::Read(std::size_t size) {
   return bytes;
 }
 
-std::string ArchiveStream::Md5() { return Base64(BytesOfHex(md5_.Hex())); }
+std::string ArchiveStream::Md5() { return Base64(md5_.Bytes()); }
 
 }  // namespace nodepool::drivers::gce

@@ -1,31 +1,23 @@
 #pragma once
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
-#include <vector>
 
-#include "driver/image_store.h"
-#include "drivers/gce/gce_cloud.h"
+#include "drivers/gce/gce_adapter.h"
 
 // The images that the builder uploads to a project.
 namespace nodepool::drivers::gce {
 
-// Sends the file to the bucket, makes an image of it and ends with the image's name when machines can be made
-// of it (driver-gce.md 13). Announces first by which id another process finds and removes what an unfinished
-// upload has made; on failure or cancellation that is removed here. The object is removed in any case.
-Task<std::string> UploadImage(GceCloud& cloud, driver::ImageUploadParameters upload);
+// Makes an object of the file's archive in parts, of which one is in memory; after a fault it goes on where
+// the service is (driver-gce.md 13). What a failure leaves ends by itself, or is removed with the object.
+// `sent`: called with how much of the file is in parts that were sent. Error(kFail): the object is not what
+// was sent.
+Task<> PutArchive(GceCloud& cloud, std::shared_ptr<const driver::cloud::ImageFile> file, std::string key,
+                  std::map<std::string, std::string> metadata, std::function<void(std::uint64_t)> sent);
 
-// Removes what the external id of an upload names: an image, or what an unfinished upload has left. What does
-// not exist is success.
-Task<> DeleteImage(GceCloud& cloud, std::string external_id);
-
-// Adds this provider's images, and objects of the bucket that are older than a day, to what is searched for
-// leaks (driver-gce.md 16). What cannot be read is logged and left out.
-Task<> AppendMarkedImages(GceCloud& cloud, std::vector<driver::cloud::Resource>& resources);
-
-// Deletes one of these, if its marks are still the same.
-Task<> DeleteMarkedImage(GceCloud& cloud, driver::cloud::Resource resource);
-
-// Images that any Nodepool has uploaded to the project, for operators.
-Task<std::vector<driver::ListedImage>> ListUploadedImages(GceCloud& cloud);
+// `cloud` outlives it.
+std::unique_ptr<driver::cloud::StagedImages> MakeImages(GceCloud& cloud);
 
 }  // namespace nodepool::drivers::gce

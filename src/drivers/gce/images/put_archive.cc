@@ -1,5 +1,3 @@
-#include "drivers/gce/images/put_archive.h"
-
 #include <fmt/format.h>
 
 #include "async/attempt.h"
@@ -8,6 +6,7 @@
 #include "async/cleanup.h"
 #include "driver/cloud/outage.h"
 #include "drivers/gce/images/archive_stream.h"
+#include "drivers/gce/images/images.h"
 
 namespace nodepool::drivers::gce {
 

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driver/cloud/adapter.h"
+#include "driver/cloud/framework.h"
+#include "driver/cloud/images/image_file.h"
+#include "driver/cloud/images/upload_marks.h"
+
+namespace nodepool::driver::cloud {
+
+// An image that any Nodepool has uploaded, as a cloud lists it.
+struct UploadedImage {
+  std::string id;  // its external id
+  std::string name;
+  std::map<std::string, std::string> metadata;  // of its upload
+  std::string state;                            // the cloud's word for it
+  enum class Progress { kPending, kReady, kFailed } progress = Progress::kPending;
+};
+
+// What was put for an upload: an object of a bucket, a disk.
+struct StagedFile {
+  std::string key;  // UploadMarks::key
+  std::map<std::string, std::string> metadata;
+  std::optional<WallTime> made;
+};
+
+// The images of a provider whose cloud makes them of files, which are put to a place of their own first.
+// Everything carries the marks of its upload, so that what a failure or a crash leaves is found and removed
+// by these alone. A driver derives the calls of its cloud.
+class StagedImages {
+ public:
+  struct Traits {
+    std::string format;     // of what is put, the end of its key
+    std::string file_type;  // Resource::type of what is put: "object"
+    Duration import_limit = std::chrono::hours(1);
+  };
+
+  StagedImages(AdapterEnvironment environment, std::shared_ptr<const ProviderConfig> config,
+               log::Logger logger, Traits traits)
+      : environment_(std::move(environment)),
+        config_(std::move(config)),
+        logger_(std::move(logger)),
+        traits_(std::move(traits)) {}
+  virtual ~StagedImages() = default;
+
+  // As of Adapter::UploadImage. Announces first by which id another process removes what an unfinished upload
+  // has made. What was put is removed in any case.
+  Task<std::string> Upload(ImageUploadParameters upload);
+  // As of Adapter::DeleteImage, also of an upload that was not finished. An image of another provider stays.
+  Task<> Delete(std::string external_id);
+  // As of Adapter::ListImages.
+  Task<std::vector<ListedImage>> List();
+  // Adds images, and files that are older than a day, to what is searched for leaks. What cannot be read is
+  // logged and left out.
+  Task<> AppendMarked(std::vector<Resource>& resources);
+  // Deletes one of these; an image only if its metadata are still the same.
+  Task<> DeleteMarked(Resource resource);
+
+ protected:
+  // An image that the cloud has begun to make.
+  struct Begun {
+    std::string id;
+    std::string operation;  // by which the cloud says how it ends; empty: the image says it
+  };
+
+  const AdapterEnvironment& environment() const { return environment_; }
+
+ private:
+  // Throws before the first call if the cloud would refuse the upload in the end.
+  virtual void Check(const ImageUploadParameters& upload) const = 0;
+
+  // Whether a place for files is configured; the others of these are called only then.
+  virtual bool HasFiles() const = 0;
+  // `sent` is to be called with how many bytes of the file are there.
+  virtual Task<> Put(std::shared_ptr<const ImageFile> file, std::string key,
+                     std::map<std::string, std::string> metadata,
+                     std::function<void(std::uint64_t)> sent) = 0;
+  virtual Task<std::vector<StagedFile>> ListFiles(std::string prefix) = 0;
+  // One that does not exist is success.
+  virtual Task<> RemoveFile(std::string key) = 0;
+
+  // `upload` and `marks` outlive the call.
+  virtual Task<Begun> Import(const ImageUploadParameters& upload, const UploadMarks& marks) = 0;
+  // The id of an image with the upload's name, where a refusal of Import says that there is one; empty: it
+  // says something else.
+  virtual std::string NamesakeOf(const ImageUploadParameters& upload, const Failure& refusal) const = 0;
+  // Throws if the operation has failed, of which no image may tell.
+  virtual Task<> CheckOperation(Begun begun) = 0;
+
+  // None: there is no such image.
+  virtual Task<std::optional<UploadedImage>> Find(std::string id) = 0;
+  // All that have metadata of Nodepool's; with an attempt only those of its upload.
+  virtual Task<std::vector<UploadedImage>> ListUploaded(std::string attempt) = 0;
+  // One that does not exist is success. May end when the deletion has begun.
+  virtual Task<> Remove(std::string id) = 0;
+
+  Task<std::string> PutAndImport(const ImageUploadParameters& upload, const UploadMarks& marks);
+  Task<std::string> ImportAndWait(const ImageUploadParameters& upload, const UploadMarks& marks);
+  Task<> AwaitReady(Begun begun);
+  Task<> RemoveUnfinished(UploadMarks marks);
+  Task<std::vector<Resource>> MarkedImages();
+  Task<std::vector<Resource>> MarkedFiles();
+
+  AdapterEnvironment environment_;
+  std::shared_ptr<const ProviderConfig> config_;
+  log::Logger logger_;
+  Traits traits_;
+};
+
+}  // namespace nodepool::driver::cloud

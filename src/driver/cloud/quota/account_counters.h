@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "async/task.h"
+#include "base/log/logging.h"
+#include "model/resources.h"
+
+namespace nodepool::driver::cloud {
+
+// A limit of an account and how much all who share the account use of it.
+struct Counter {
+  double limit = 0;
+  double usage = 0;
+};
+
+// The limits that a cloud reports by names of its own, with the use of each.
+class AccountCounters {
+ public:
+  // Calls Set for what the cloud reports now.
+  using Read = std::function<Task<>(AccountCounters& counters)>;
+
+  // `cloud` and `what` are for log lines: "Google", "region us-central1".
+  AccountCounters(std::string cloud, std::string what, log::Logger logger, Read read)
+      : cloud_(std::move(cloud)),
+        what_(std::move(what)),
+        logger_(std::move(logger)),
+        read_(std::move(read)) {}
+
+  // Reads them again. What cannot be read keeps its last values, or is unlimited; each cause is logged once.
+  Task<> Refresh();
+  // Why the last reading failed; empty: it succeeded.
+  const std::string& fault() const { return fault_; }
+
+  // Amounts are the cloud's, and may be anything. A counter without a name is left out.
+  void Set(const std::string& name, double limit, double usage);
+  // Null: the cloud reports no such limit, or it is not known yet.
+  const Counter* Find(const std::string& name) const;
+
+  // The limits, or the use, of those of `names` that are known; `resource_of`: under which resource a name
+  // counts.
+  using ResourceOf = std::function<std::string(const std::string& name)>;
+  Resources Limits(const std::set<std::string>& names, const ResourceOf& resource_of) const;
+  Resources Usage(const std::set<std::string>& names, const ResourceOf& resource_of) const;
+
+ private:
+  Resources Collect(const std::set<std::string>& names, const ResourceOf& resource_of,
+                    double Counter::*amount) const;
+
+  std::string cloud_;
+  std::string what_;
+  log::Logger logger_;
+  Read read_;
+  std::map<std::string, Counter> known_;
+  std::string fault_;
+};
+
+}  // namespace nodepool::driver::cloud

@@ -1,0 +1,80 @@
+#include "driver/cloud/quota/account_counters.h"
+
+#include <gtest/gtest.h>
+
+#include "async/testing/virtual_time.h"
+#include "base/error.h"
+#include "driver/cloud/quota/machine_sizes.h"
+
+namespace nodepool::driver::cloud {
+namespace {
+
+class AccountCountersTest : public ::testing::Test {
+ protected:
+  Task<> Report(AccountCounters& into) {
+    if (!fault.empty()) throw Error(Verdict::kRetry, fault);
+    for (const auto& [name, counter] : reported) into.Set(name, counter.limit, counter.usage);
+    co_return;
+  }
+
+  Task<std::optional<int>> SizeOf() {
+    ++asked;
+    co_return has_it ? std::optional(4) : std::nullopt;
+  }
+
+  testing::VirtualTime time;
+  int asked = 0;
+  bool has_it = false;
+  std::map<std::string, Counter> reported = {{"CPUS", {24, 12}}, {"DISKS", {500, 7}}};
+  std::string fault;
+  AccountCounters counters{"Cloud", "region a", log::Logger("test"),
+                           [this](AccountCounters& into) { return Report(into); }};
+};
+
+TEST_F(AccountCountersTest, LimitsAndUseByResource) {
+  time.Run(counters.Refresh());
+  auto resource_of = [](const std::string& name) { return name == "CPUS" ? "cores" : name; };
+  EXPECT_EQ(counters.Limits({"CPUS", "OTHER"}, resource_of), (Resources{{"cores", 24}}));
+  EXPECT_EQ(counters.Usage({"CPUS", "DISKS"}, resource_of), (Resources{{"cores", 12}, {"DISKS", 7}}));
+  EXPECT_EQ(counters.Find("OTHER"), nullptr);
+}
+
+TEST_F(AccountCountersTest, TheLastValuesCountWhileTheyCannotBeRead) {
+  log::Capture log;
+  fault = "no";
+  time.Run(counters.Refresh());
+  EXPECT_EQ(log.Count("The quotas of region a could not be read; Cloud's own refusals are the limit: no"), 1);
+  fault.clear();
+  time.Run(counters.Refresh());
+  EXPECT_EQ(counters.fault(), "");
+  fault = "no";
+  time.Run(counters.Refresh());
+  time.Run(counters.Refresh());
+  EXPECT_EQ(log.Count("could not be read; the last ones count: no"), 1) << "each cause once";
+  EXPECT_EQ(counters.fault(), "no");
+  EXPECT_EQ(counters.Find("CPUS")->limit, 24);
+}
+
+TEST_F(AccountCountersTest, AmountsOfAHostileCloud) {
+  reported = {{"CPUS", {-1, 1e300}}, {"", {1, 1}}};
+  time.Run(counters.Refresh());
+  EXPECT_EQ(counters.Find("CPUS")->limit, 0);
+  EXPECT_EQ(counters.Find("CPUS")->usage, 1e12);
+  EXPECT_EQ(counters.Find(""), nullptr);
+}
+
+TEST_F(AccountCountersTest, SizesOfMachinesAreAskedForOnce) {
+  MachineSizes<std::string, int> sizes;
+  auto reading = [this](std::string) { return SizeOf(); };
+  time.Run(sizes.Learn("large", reading));
+  EXPECT_TRUE(sizes.IsUnknown("large"));
+  has_it = true;
+  time.Run(sizes.Learn("large", reading));
+  time.Run(sizes.Learn("large", reading));
+  EXPECT_EQ(asked, 2) << "a kind that there is never changes";
+  EXPECT_EQ(*sizes.Find("large"), 4);
+  EXPECT_FALSE(sizes.IsUnknown("large"));
+}
+
+}  // namespace
+}  // namespace nodepool::driver::cloud
