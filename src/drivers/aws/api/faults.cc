@@ -1,9 +1,7 @@
 #include "drivers/aws/api/faults.h"
 
-#include <algorithm>
-#include <set>
-
 #include "base/text.h"
+#include "driver/cloud/api/fault_rules.h"
 #include "drivers/aws/api/xml.h"
 
 namespace nodepool::drivers::aws {
@@ -12,7 +10,7 @@ namespace api = driver::cloud::api;
 
 namespace {
 
-using Codes = std::set<std::string_view>;
+using Codes = api::CodeSet;
 
 const Codes kThrottling = {"Throttling",
                            "ThrottlingException",
@@ -69,29 +67,25 @@ std::string_view WithoutSide(std::string_view code) {
   return code;
 }
 
-// What an operator does about a refusal; empty: the message says it, or nothing.
-std::string_view RemedyFor(std::string_view code) {
-  static const Codes expired = {"ExpiredToken", "ExpiredTokenException"};
-  static const Codes clock = {"RequestExpired", "RequestTimeTooSkewed", "RequestInTheFuture"};
-  if (expired.contains(code)) return "renew the credentials";
-  if (clock.contains(code)) return "renew the credentials, or correct this host's clock";
-  if (kSignature.contains(code)) return "check the key, and that it belongs to this region";
-  if (code == "OptInRequired") return "accept the terms of the image in the AWS Marketplace";
-  if (kForbidden.contains(code)) return "give the key's user or role this right";
-  return "";
-}
-
-Verdict VerdictOf(std::string_view code, int status) {
-  if (kThrottling.contains(code)) return Verdict::kRateLimited;
-  if (kQuota.contains(code)) return Verdict::kQuota;
-  if (kTransient.contains(code)) return Verdict::kRetry;
-  if (kCapacity.contains(code)) return Verdict::kFail;  // also with status 500
-  // Of the account, not of the call: the next one may be signed with other credentials.
-  if (kSignature.contains(code)) return Verdict::kRetry;
-  if (kForbidden.contains(code)) return Verdict::kInvalid;
-  if (code.ends_with(".NotFound") || code.starts_with("NoSuch")) return Verdict::kNotFound;
-  if (code.empty() || status >= 500) return api::VerdictOfStatus(status);
-  return Verdict::kFail;
+// Signatures are of the account, not of the call: the next one may be signed with other credentials. Lack of
+// capacity may have the status 500.
+const std::vector<api::FaultRule>& Rules() {
+  static const std::vector<api::FaultRule> rules = {
+      {0, kThrottling, Verdict::kRateLimited},
+      {0, kQuota, Verdict::kQuota},
+      {0, kTransient, Verdict::kRetry},
+      {0, kCapacity, Verdict::kFail},
+      {0, {"ExpiredToken", "ExpiredTokenException"}, Verdict::kRetry, "renew the credentials"},
+      {0,
+       {"RequestExpired", "RequestTimeTooSkewed", "RequestInTheFuture"},
+       Verdict::kRetry,
+       "renew the credentials, or correct this host's clock"},
+      {0, kSignature, Verdict::kRetry, "check the key, and that it belongs to this region"},
+      {0, {"OptInRequired"}, Verdict::kInvalid, "accept the terms of the image in the AWS Marketplace"},
+      {0, kForbidden, Verdict::kInvalid, "give the key's user or role this right"},
+      {0, {"*.NotFound", "NoSuch*"}, Verdict::kNotFound},
+  };
+  return rules;
 }
 
 // In one line; without the encoded details of a missing permission, which are long and different each time.
@@ -104,13 +98,11 @@ std::string MessageText(std::string text) {
 }  // namespace
 
 api::Fault FaultOf(int status, std::string code, std::string message) {
-  api::Fault fault;
-  fault.code = std::move(code);
   message = MessageText(std::move(message));
-  fault.text = message.empty() ? fault.code : fault.code + ": " + message;
-  fault.text = api::WithRemedy(std::move(fault.text), RemedyFor(fault.code));
-  fault.verdict = VerdictOf(fault.code, status);
-  fault.refuses_signature = kSignature.contains(fault.code);
+  std::string text = message.empty() ? code : code + ": " + message;
+  bool refuses_signature = kSignature.contains(code);
+  api::Fault fault = api::Classify(Rules(), status, std::move(code), std::move(text));
+  fault.refuses_signature = refuses_signature;
   return fault;
 }
 

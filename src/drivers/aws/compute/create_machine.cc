@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "async/attempt.h"
-#include "driver/cloud/launch/machine_start.h"
+#include "driver/cloud/launch/start_following.h"
 #include "driver/refusal.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/compute/fleet.h"
@@ -145,22 +145,20 @@ Task<Ec2Instance> SubmitFleet(AwsCloud& cloud, const CreateParameters& parameter
 
 // Ends when the instance runs and has its addresses.
 Task<Ec2Instance> WaitUsable(AwsCloud& cloud, std::string id, bool wants_address) {
-  driver::cloud::MachineStart start(cloud.loop(), wants_address);
-  SteadyTime since = start.accepted();
-  while (true) {
-    auto listing = co_await cloud.instances.After(since);
-    since = listing.begun;
-    auto found = listing.items->find(id);
-    bool is_listed = found != listing.items->end();
-    if (!is_listed && start.IsGone(since)) {
-      throw LaunchError(LaunchError::Kind::kStatus,
-                        fmt::format("instance {} vanished while it was started", id));
-    }
-    if (!is_listed) continue;
-    const Ec2Instance& instance = found->second;
+  driver::cloud::StartSteps<Ec2Instance> steps;
+  steps.runs = [](const Ec2Instance& instance) {
     if (instance.is_lost()) ThrowEnd(instance);
-    if (start.IsUsable(instance.state == "running", !instance.public_ipv4.empty())) co_return instance;
-  }
+    return instance.state == "running";
+  };
+  steps.has_address = [](const Ec2Instance& instance) { return !instance.public_ipv4.empty(); };
+  steps.gone = [&id] {
+    throw LaunchError(LaunchError::Kind::kStatus,
+                      fmt::format("instance {} vanished while it was started", id));
+  };
+  driver::cloud::StartFollowing<Ec2Instance> following(cloud.loop(), cloud.instances, id, wants_address,
+                                                       std::move(steps));
+  Ec2Instance usable = co_await following.Await();
+  co_return usable;
 }
 
 // Which of the label's types it is, what that costs and, of a fleet with several candidates, who chose it.

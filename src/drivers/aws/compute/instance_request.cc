@@ -6,41 +6,20 @@
 
 #include "base/encoding.h"
 #include "driver/cloud/api/request_template.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/aws/config/tag_settings.h"
 
 namespace nodepool::drivers::aws {
 
-namespace {
-
-std::string CandidateName(const Candidate& candidate, bool is_spot) {
-  std::string name = candidate.type;
-  if (is_spot) name += " spot";
-  const AwsPlace& place = candidate.place;
-  if (place.subnet_id) {
-    name += " in " + *place.subnet_id;
-  } else if (place.zone) {
-    name += " in " + *place.zone;
-  }
-  return name;
-}
-
-}  // namespace
-
 std::vector<Candidate> CandidatesOf(const AwsLabel& label, const AwsPool& pool) {
-  std::vector<Candidate> candidates;
-  for (const std::string& type : label.instance_types) {
-    for (const AwsPlace& place : pool.places) candidates.push_back({type, place});
-  }
-  return candidates;
+  return driver::cloud::CandidatesOf(label.instance_types, pool.places);
 }
 
 std::vector<std::string> CandidateNames(const AwsLabel& label, const AwsPool& pool) {
-  std::vector<std::string> names;
-  if (label.fleet_strategy) return names;
-  std::vector<Candidate> candidates = CandidatesOf(label, pool);
-  if (candidates.size() < 2) return names;
-  for (const Candidate& candidate : candidates) names.push_back(CandidateName(candidate, label.use_spot));
-  return names;
+  if (label.fleet_strategy) return {};
+  return driver::cloud::NamesOf<AwsPlace>(
+      CandidatesOf(label, pool), label.use_spot,
+      [](const AwsPlace& place) { return place.subnet_id ? *place.subnet_id : place.zone.value_or(""); });
 }
 
 using driver::cloud::CreateParameters;
@@ -64,11 +43,11 @@ void AddSpot(Query& query) {
 }  // namespace
 
 const AwsLabel& LabelOf(const CreateParameters& parameters) {
-  return dynamic_cast<const AwsLabel&>(*parameters.label);
+  return driver::cloud::As<AwsLabel>(*parameters.label);
 }
 
 const AwsPool& PoolOf(const CreateParameters& parameters) {
-  return dynamic_cast<const AwsPool&>(*parameters.pool);
+  return driver::cloud::As<AwsPool>(*parameters.pool);
 }
 
 Candidate ChosenOf(const CreateParameters& parameters) {

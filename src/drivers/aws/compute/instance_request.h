@@ -5,18 +5,14 @@
 #include <vector>
 
 #include "base/log/logging.h"
-#include "driver/cloud/adapter.h"
+#include "driver/cloud/launch/candidates.h"
 #include "drivers/aws/api/query.h"
 #include "drivers/aws/config/aws_config.h"
 #include "drivers/aws/storage/machine_images.h"
 
 namespace nodepool::drivers::aws {
 
-// A kind of machine and the place for it.
-struct Candidate {
-  std::string type;
-  AwsPlace place;
-};
+using Candidate = driver::cloud::Candidate<AwsPlace>;
 
 // What a label's node may be in a pool, the preferred one first: each place for the first type, then for the
 // next. Empty: the label has no type.
