@@ -228,11 +228,11 @@ TEST_F(GroupingClientTest, TheOthersAreToldWhenTheTaskThatSendsIsCancelled) {
 // Its turn has come, but its task has not run since.
 TEST_F(GroupingClientTest, TheOthersGoOnWhenTheTaskThatIsToSendIsCancelled) {
   TaskGroup::TaskId first = 0;
-  auto set_and_cancel = [&]() -> Task<> {
-    co_await client.Set(Path(0), "new", -1);
-    tasks.Cancel(first);
+  auto set_and_cancel = [](GroupingClient& zk, TaskGroup& group, const TaskGroup::TaskId& id) -> Task<> {
+    co_await zk.Set(Path(0), "new", -1);
+    group.Cancel(id);
   };
-  tasks.Spawn("set and cancel", set_and_cancel());
+  tasks.Spawn("set and cancel", set_and_cancel(client, tasks, first));
   time.Advance(milliseconds(1));
   first = BeginSet(1);
   BeginSet(2);
