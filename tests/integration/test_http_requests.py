@@ -138,6 +138,9 @@ def test_a_failed_request(site):
 # WHY-5
 def test_a_label_that_no_launcher_offers(leases):
     client = leases.client("ci")
+    launchers = leases.site.tree().components
+    wait_for(lambda: {launcher["state"] for launcher in launchers("launcher").values()} == {"running"},
+             "no launcher is starting, which might offer it")
     refused = client.ask("POST", REQUESTS, {"labels": ["small", "smal"]})
     assert refused.status == 409 and "no launcher offers label smal; did you mean small?" in refused.text
     assert leases.site.tree().children("/nodepool/requests") == []
