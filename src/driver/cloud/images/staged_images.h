@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "async/attempt.h"
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/framework.h"
 #include "driver/cloud/images/image_file.h"
