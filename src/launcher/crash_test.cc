@@ -1,5 +1,6 @@
 // What a launcher leaves when it dies at any moment, and how soon another launcher has cleaned it up: the
 // table "When something dies" of ARCHITECTURE.md, row by row.
+#include "base/testing/often.h"
 #include "launcher/cloud_fixture_for_test.h"
 
 namespace nodepool::launcher {
@@ -114,7 +115,8 @@ TEST_P(AnyGroupTest, RequestsAreServedAndNothingIsLeft) {  // BB-21, coordinatio
 }
 
 INSTANTIATE_TEST_SUITE_P(Transactions, AnyGroupTest,
-                         ::testing::Combine(::testing::Range(0, kGroups), ::testing::Bool()),
+                         ::testing::Combine(::testing::Range(0, kGroups, testing::Often(1, 8)),
+                                            ::testing::Bool()),
                          [](const auto& info) {
                            return std::to_string(std::get<0>(info.param)) +
                                   (std::get<1>(info.param) ? "CarriedOut" : "Lost");
