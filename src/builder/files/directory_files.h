@@ -1,6 +1,7 @@
 #pragma once
 
 #include "async/blocking_pool.h"
+#include "async/gate.h"
 #include "builder/files/local_files.h"
 
 namespace nodepool::builder {
@@ -25,6 +26,8 @@ class DirectoryFiles : public LocalFiles {
 
  private:
   BlockingPool& pool_;
+  // Uploads of one file to several providers begin together: the first computes its checksums.
+  Gate computing_{1};
 };
 
 }  // namespace nodepool::builder

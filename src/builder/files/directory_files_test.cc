@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "async/loop.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "builder/files/builder_id.h"
@@ -23,6 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::Pair;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 constexpr const char* kId = "0123456789abcdef0123456789abcdef";
@@ -125,7 +127,6 @@ TEST_F(DirectoryFilesTest, Checksums) {
   Checksums computed = Run(files.ReadChecksums(folder + "/i.raw"));
   EXPECT_EQ(computed.md5, "900150983cd24fb0d6963f7d28e17f72");
   EXPECT_EQ(computed.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  Run(files.WriteChecksums(folder + "/i.raw"));
   EXPECT_EQ(Read("i.raw.md5"), "900150983cd24fb0d6963f7d28e17f72  " + folder + "/i.raw\n");
   Put("i.raw.md5", std::string(32, 'a') + "  i.raw");
   EXPECT_EQ(Run(files.ReadChecksums(folder + "/i.raw")).md5, std::string(32, 'a'));
@@ -134,6 +135,20 @@ TEST_F(DirectoryFilesTest, Checksums) {
     EXPECT_EQ(Run(files.ReadChecksums(folder + "/i.raw")).md5, computed.md5);
   }
   EXPECT_THROW(Run(files.ReadChecksums(folder + "/none")), Error);
+}
+
+TEST_F(DirectoryFilesTest, ChecksumsOfASparseFileAreThoseOfItsContent) {
+  constexpr std::size_t kHole = 3 << 20;
+  Put("i.raw", "abc");
+  fs::resize_file(folder + "/i.raw", kHole);
+  std::ofstream(folder + "/i.raw", std::ios::app) << "xyz";
+  fs::resize_file(folder + "/i.raw", 2 * kHole);
+  Run(files.WriteChecksums(folder + "/i.raw"));
+  std::string content = "abc" + std::string(kHole - 3, '\0') + "xyz" + std::string(kHole - 3, '\0');
+  EXPECT_THAT(Read("i.raw.sha256"), StartsWith(Sha256Hex(content)));
+  Digest md5("md5");
+  md5.Add(content);
+  EXPECT_THAT(Read("i.raw.md5"), StartsWith(md5.Hex()));
 }
 
 // B-log-retention; builds of "deb" do not count those of "deb-12"

@@ -39,7 +39,8 @@ class LocalFiles {
   virtual Task<> RemoveBuild(std::string directory, store::BuildKey build) = 0;
   virtual Task<> RemoveFormat(std::string directory, store::BuildKey build, std::string format) = 0;
 
-  // Reads the checksum files beside an image; computes what they lack.
+  // Reads the checksum files beside an image. Where one is missing or has no checksum, computes both and
+  // writes their files: once, however many uploads want them.
   virtual Task<Checksums> ReadChecksums(std::string path) = 0;
   // Computes both checksums and writes their files.
   virtual Task<> WriteChecksums(std::string path) = 0;

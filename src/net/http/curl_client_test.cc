@@ -13,6 +13,7 @@
 
 #include "async/attempt.h"
 #include "async/task_group.h"
+#include "base/digest.h"
 #include "net/http/curl_fixture_for_test.h"
 #include "net/http/http_server.h"
 
@@ -122,7 +123,7 @@ class CurlClientTest : public CurlFixture {
       response.status = request.path == "/missing" ? 404 : 200;
       response.body = request.method + " " + request.path + " " + request.Header("x-test") + " " +
                       std::to_string(request.body.size()) + " " + request.body.substr(0, 20);
-      response.headers = {{"X-Agent", request.Header("user-agent")}};
+      response.headers = {{"X-Agent", request.Header("user-agent")}, {"X-Digest", Sha256Hex(request.body)}};
     }
     co_return response;
   }
@@ -384,8 +385,10 @@ class UploadTest : public CurlClientTest {
     path_ = name;
     ASSERT_GE(fd, 0);
     ASSERT_EQ(::write(fd, "begin", 5), 5);
+    ASSERT_EQ(::pwrite(fd, "end", 3, kSize / 2), 3);
     ASSERT_EQ(::ftruncate(fd, kSize), 0);
     ::close(fd);
+    content_ = "begin" + std::string(kSize / 2 - 5, '\0') + "end" + std::string(kSize - kSize / 2 - 3, '\0');
   }
   void TearDown() override {
     CurlClientTest::TearDown();
@@ -402,6 +405,7 @@ class UploadTest : public CurlClientTest {
   }
   static constexpr int kSize = (5 << 20) + 17;
   std::string path_;
+  std::string content_;  // two stretches of data, and holes
   std::uint64_t sent_ = 0;
   std::uint64_t size_ = 0;
 };
@@ -410,6 +414,7 @@ TEST_F(UploadTest, SendsAFile) {
   HttpReply reply = Send(Put(Url("/image")));
   std::string begin("begin\0", 6);
   EXPECT_THAT(reply.body, HasSubstr("PUT /image  " + std::to_string(kSize) + " " + begin));
+  EXPECT_EQ(reply.Header("x-digest"), Sha256Hex(content_));
   EXPECT_EQ(sent_, static_cast<std::uint64_t>(kSize));
   EXPECT_EQ(size_, static_cast<std::uint64_t>(kSize));
 }
