@@ -1,5 +1,7 @@
 #include "net/ssh/host_key_scan.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -59,6 +61,12 @@ std::set<std::string> FurtherTypes(const KeyAnswer& first) {
 
 }  // namespace
 
+int HostKeyScanner::MostConnections() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 100;
+  return static_cast<int>(std::clamp<rlim_t>(files.rlim_cur / 8, 100, 1000));
+}
+
 HostKeyScanner::HostKeyScanner(Loop& loop, BlockingPool& pool, Options options)
     : loop_(loop),
       pool_(pool),
@@ -76,7 +84,6 @@ Task<std::vector<std::string>> HostKeyScanner::Scan(std::string host, int port, 
 
 Task<std::vector<std::string>> HostKeyScanner::ScanNow(std::string host, int port, bool wants_keys,
                                                        SteadyTime deadline) {
-  Gate::Pass pass = co_await gate_.Enter();
   SteadyTime begun = loop_.SteadyNow();
   std::string last_fault;
   while (true) {
@@ -92,6 +99,8 @@ Task<std::vector<std::string>> HostKeyScanner::ScanNow(std::string host, int por
 
 Task<std::vector<std::string>> HostKeyScanner::ScanOnce(std::string host, int port, bool wants_keys,
                                                         SteadyTime deadline) {
+  // For one try only: machines that still boot do not hold up one that answers.
+  Gate::Pass pass = co_await gate_.Enter();
   SteadyTime try_deadline = std::min(deadline, loop_.SteadyNow() + options_.try_limit);
   asio::ip::address address =
       co_await WithDeadline(loop_, try_deadline, "finding the address", Resolve(std::move(host)));

@@ -19,8 +19,11 @@ namespace nodepool::net {
 // scan is cancelled. Only the arithmetic of the key exchanges runs on the blocking pool.
 class HostKeyScanner {
  public:
+  // An eighth of the files that the process may open, from 100 to 1,000.
+  static int MostConnections();
+
   struct Options {
-    int max_active = 100;                           // further scans wait in a queue
+    int max_active = MostConnections();             // tries at a time; further ones wait in a queue
     Duration try_limit = std::chrono::seconds(10);  // of one connection with its key exchange
     // Between tries: a quarter of the time that the scan has taken, in these bounds.
     Duration least_pause = std::chrono::milliseconds(50);

@@ -305,22 +305,39 @@ TEST_F(HostKeyScanTest, MoreScansThanTheLimitAllSucceed) {
   EXPECT_EQ(results, std::vector<Keys>(3, Keys{server.public_key("ed25519")}));
 }
 
-// NS-4: a hundred at a time.
-TEST_F(HostKeyScanTest, AHundredScansRunAndTheRestWaits) {
+// A place in the queue is for a try, not for a machine.
+TEST_F(HostKeyScanTest, MachinesThatDoNotAnswerYetHoldUpNoOther) {
   Listener silent(loop, "");
+  SshServerForTest server({"ed25519"});
+  server.Start();
+  HostKeyScanner::Options options;
+  options.max_active = 2;
+  options.try_limit = milliseconds(200);
+  HostKeyScanner scanner(loop, pool, options);
   TaskGroup group(loop, log::Logger("test.scan"));
   std::vector<Keys> results;
-  for (int i = 0; i < 130; ++i) group.Spawn("scan", ScanInto(scanner, loop, silent.port(), results));
-  SteadyTime limit = loop.SteadyNow() + seconds(10);
-  struct Watch {
-    static Task<> Until(Loop& loop, Listener& listener, std::size_t count, SteadyTime limit) {
-      while (listener.accepted() < count && loop.SteadyNow() < limit)
-        co_await loop.SleepFor(milliseconds(10));
-      co_await loop.SleepFor(milliseconds(200));
-    }
-  };
-  RunToEnd(loop, Watch::Until(loop, silent, 100, limit));
-  EXPECT_EQ(silent.accepted(), 100u);
+  for (int i = 0; i < 6; ++i) group.Spawn("scan", ScanInto(scanner, loop, silent.port(), results));
+  RunToEnd(loop, UntilAccepted(loop, silent, 2));
+  EXPECT_EQ(RunToEnd(loop, scanner.Scan("127.0.0.1", server.port(), true, loop.SteadyNow() + seconds(20))),
+            Keys{server.public_key("ed25519")});
+  EXPECT_TRUE(results.empty());
+  RunToEnd(loop, group.Stop());
+  RunToEnd(loop, silent.Stop());
+}
+
+// NS-4: the limit holds, and the rest waits.
+TEST_F(HostKeyScanTest, SoManyTriesAtATimeAndTheRestWaits) {
+  Listener silent(loop, "");
+  HostKeyScanner::Options options;
+  options.max_active = 10;
+  HostKeyScanner scanner(loop, pool, options);
+  TaskGroup group(loop, log::Logger("test.scan"));
+  std::vector<Keys> results;
+  for (int i = 0; i < 13; ++i) group.Spawn("scan", ScanInto(scanner, loop, silent.port(), results));
+  RunToEnd(loop, UntilAccepted(loop, silent, 10));
+  // The others would connect now.
+  for (int i = 0; i < 100; ++i) RunToEnd(loop, loop.SleepFor(milliseconds(1)));
+  EXPECT_EQ(silent.accepted(), 10u);
   RunToEnd(loop, group.Stop());
   RunToEnd(loop, silent.Stop());
 }
