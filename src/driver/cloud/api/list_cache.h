@@ -5,16 +5,20 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "async/attempt.h"
 #include "async/backoff.h"
+#include "async/deadline.h"
 #include "async/event.h"
 #include "async/task_group.h"
 #include "base/random.h"
 #include "base/request_id.h"
 #include "base/scope_exit.h"
+#include "driver/cloud/api/usual_start.h"
 
 namespace nodepool::driver::cloud::api {
 
@@ -40,13 +44,19 @@ class ListCache {
         logger_(std::move(logger)),
         name_(std::move(name)),
         read_(std::move(read)),
-        pause_(pause) {}
+        pause_(pause),
+        usual_(pause) {}
 
-  // The first list whose reading began after `since`.
-  Task<Listing> After(SteadyTime since) {
+  // The first list whose reading began after `since`. `accepted`: the caller waits for a machine to start,
+  // whose creation was accepted then.
+  Task<Listing> After(SteadyTime since, std::optional<SteadyTime> accepted = {}) {
     while (latest_.items == nullptr || latest_.begun <= since) {
-      ++waiting_;
-      ScopeExit leave([this] { --waiting_; });
+      auto place = waiting_.insert(accepted);
+      ScopeExit leave([this, place] { waiting_.erase(place); });
+      if (SteadyTime wanted = TurnFor(accepted); wanted < turn_) {
+        turn_ = wanted;
+        sooner_.NotifyAll();
+      }
       if (!is_reading_) {
         is_reading_ = true;
         tasks_.Spawn("list " + name_, ReadWhileWanted());
@@ -69,18 +79,45 @@ class ListCache {
 
   // The first list whose reading begins from now on and for which `is_met` is true. `is_met` is called once
   // for each list, in order; what it throws ends the wait.
-  Task<Listing> Until(std::function<bool(const T&)> is_met) {
-    SteadyTime since = tasks_.loop().SteadyNow();
-    while (true) {
-      Listing listing = co_await After(since);
-      if (is_met(*listing.items)) co_return listing;
-      since = listing.begun;
-    }
+  Task<Listing> Until(std::function<bool(const T&)> is_met) { return Await(std::move(is_met), std::nullopt); }
+
+  // The same for a machine whose creation was accepted now, and that has started when `is_met` is true.
+  Task<Listing> UntilStarted(std::function<bool(const T&)> is_met) {
+    return Await(std::move(is_met), tasks_.loop().SteadyNow());
   }
+
+  // The machine that a caller of After() waited for has started.
+  void NoteStart(SteadyTime accepted) { usual_.Started(tasks_.loop().SteadyNow() - accepted); }
 
  private:
   static constexpr Duration kMaxPause = std::chrono::seconds(5);
   static constexpr Backoff::Settings kFailurePauses{std::chrono::seconds(1), std::chrono::seconds(60)};
+
+  Task<Listing> Await(std::function<bool(const T&)> is_met, std::optional<SteadyTime> accepted) {
+    SteadyTime since = tasks_.loop().SteadyNow();
+    while (true) {
+      Listing listing = co_await After(since, accepted);
+      if (is_met(*listing.items)) {
+        if (accepted) NoteStart(*accepted);
+        co_return listing;
+      }
+      since = listing.begun;
+    }
+  }
+
+  // When the list is to be read next for one who waits.
+  SteadyTime TurnFor(std::optional<SteadyTime> accepted) const {
+    Duration least = accepted ? usual_.PauseAt(last_end_ - *accepted) : pause_;
+    return last_end_ + std::max(least, std::min(last_took_, kMaxPause));
+  }
+
+  Task<> AwaitTurn() {
+    Loop& loop = tasks_.loop();
+    turn_ = SteadyTime::max();
+    for (const std::optional<SteadyTime>& accepted : waiting_) turn_ = std::min(turn_, TurnFor(accepted));
+    while (loop.SteadyNow() < turn_)
+      co_await EndsBy(loop, turn_, "the next reading of " + name_, sooner_.Wait());
+  }
 
   Task<> ReadWhileWanted() {
     ScopeExit end([this] {
@@ -89,10 +126,11 @@ class ListCache {
     });
     Loop& loop = tasks_.loop();
     Backoff failure_pauses(kFailurePauses, random_);
-    while (waiting_ > 0) {
-      SteadyTime rested = last_end_ + std::clamp<Duration>(last_took_, pause_, kMaxPause);
-      if (latest_.items != nullptr && loop.SteadyNow() < rested) co_await loop.SleepUntil(rested);
+    while (!waiting_.empty()) {
+      if (latest_.items != nullptr) co_await AwaitTurn();
       SteadyTime begun = loop.SteadyNow();
+      usual_.Reading(begun - last_begun_);
+      last_begun_ = begun;
       Outcome<T> list = co_await Attempt(read_());
       last_end_ = loop.SteadyNow();
       last_took_ = last_end_ - begun;
@@ -121,13 +159,18 @@ class ListCache {
   std::string name_;
   Read read_;
   Duration pause_;
+  UsualStart usual_;
   Listing latest_{};
+  SteadyTime last_begun_{};
   SteadyTime last_end_{};
   Duration last_took_{};
   std::string last_failure_;  // empty: the last reading succeeded
-  int waiting_ = 0;
+  // When the creation of each one's machine was accepted; none: it waits for something else.
+  std::multiset<std::optional<SteadyTime>> waiting_;
+  SteadyTime turn_{};  // of the next reading
   bool is_reading_ = false;
   WaitList read_once_;
+  WaitList sooner_;  // the turn has come nearer
 };
 
 }  // namespace nodepool::driver::cloud::api

@@ -84,6 +84,38 @@ TEST_F(ListCacheTest, ThePausesFollowTheTimeOfReading) {
   EXPECT_EQ(time.loop().SteadyNow() - before, 15s);
 }
 
+// A machine that starts so long after its creation.
+Task<> FollowStart(Loop& loop, ListCache<std::vector<int>>& cache, Duration takes, Duration& late) {
+  SteadyTime started = loop.SteadyNow() + takes;
+  auto has_started = [&loop, started](const std::vector<int>&) { return loop.SteadyNow() >= started; };
+  co_await cache.UntilStarted(has_started);
+  late = loop.SteadyNow() - started;
+}
+
+TEST_F(ListCacheTest, AMachineThatStartsAsOthersDidIsSeenAtOnce) {
+  takes = 10ms;
+  Duration late{};
+  for (int i = 0; i < 4; ++i) time.Run(FollowStart(time.loop(), cache, 20s, late));
+  int before = reads;
+  time.Run(FollowStart(time.loop(), cache, 20s, late));
+  EXPECT_LT(late, 150ms);
+  EXPECT_LE(reads - before, 20) << "with no more readings than one a second";
+}
+
+TEST_F(ListCacheTest, OneWhoWaitsForSomethingElseDoesNotWaitLongerBesideAStart) {
+  takes = 10ms;
+  Duration late{};
+  for (int i = 0; i < 4; ++i) time.Run(FollowStart(time.loop(), cache, 1min, late));
+  tasks.Spawn("start", FollowStart(time.loop(), cache, 1min, late));
+  time.Advance(5s);
+  for (int i = 0; i < 5; ++i) {
+    SteadyTime before = time.loop().SteadyNow();
+    time.Run(cache.Fresh());
+    EXPECT_LE(time.loop().SteadyNow() - before, 1050ms);
+    time.Advance(700ms);
+  }
+}
+
 TEST_F(ListCacheTest, WhatThePredicateThrowsEndsTheWait) {
   auto fails = [](const std::vector<int>&) -> bool { throw Error(Verdict::kFail, "it vanished"); };
   EXPECT_THROW(time.Run(cache.Until(fails)), Error);

@@ -46,11 +46,14 @@ class StartFollowing {
   Task<Machine> Await() {
     SteadyTime since = start_.accepted();
     while (true) {
-      typename List::Listing listing = co_await list_.After(since);
+      typename List::Listing listing = co_await list_.After(since, start_.accepted());
       since = listing.begun;
       auto found = listing.items->find(key_);
       bool is_it = found != listing.items->end() && (!steps_.is_it || steps_.is_it(found->second));
-      if (is_it && IsUsable(found->second)) co_return found->second;
+      if (is_it && IsUsable(found->second)) {
+        list_.NoteStart(start_.accepted());
+        co_return found->second;
+      }
       if (!is_it) co_await NoteAbsence(since);
     }
   }

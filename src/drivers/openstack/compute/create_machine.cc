@@ -138,7 +138,7 @@ Task<Server> WaitActive(Cloud& cloud, std::string id) {
     if (is_listed && found->second.status == "ERROR") ThrowFault(found->second);
     return is_listed && found->second.status == "ACTIVE";
   };
-  auto listing = co_await cloud.servers.Until(is_active);
+  auto listing = co_await cloud.servers.UntilStarted(is_active);
   co_return listing.items->at(id);
 }
 
