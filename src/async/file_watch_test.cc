@@ -6,6 +6,8 @@
 #include <boost/asio/post.hpp>
 #include <fstream>
 
+#include "base/testing/temporary_folder.h"
+
 namespace nodepool {
 namespace {
 
@@ -14,12 +16,9 @@ namespace fs = std::filesystem;
 class FileWatchTest : public ::testing::Test {
  protected:
   FileWatchTest() {
-    std::string pattern = (fs::temp_directory_path() / "nodepool-file-watch-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
     fs::create_directory(folder_ / "etc");
     Write("etc/file", "1");
   }
-  ~FileWatchTest() override { fs::remove_all(folder_); }
 
   void Write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
   void Rename(const std::string& from, const std::string& to) { fs::rename(folder_ / from, folder_ / to); }
@@ -37,7 +36,8 @@ class FileWatchTest : public ::testing::Test {
     return std::exchange(is_told_, false);
   }
 
-  fs::path folder_;
+  testing::TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
   Loop loop_;
   std::optional<FileWatch> watch_;
   bool is_told_ = false;

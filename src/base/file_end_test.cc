@@ -1,12 +1,12 @@
 #include "base/file_end.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool {
 namespace {
@@ -15,18 +15,13 @@ namespace fs = std::filesystem;
 
 class FileEndTest : public ::testing::Test {
  protected:
-  FileEndTest() {
-    std::string name = (fs::temp_directory_path() / "nodepool-file-end-XXXXXX").string();
-    folder = ::mkdtemp(name.data());
-  }
-  ~FileEndTest() override { fs::remove_all(folder); }
-
   std::string Write(const std::string& text) const {
     std::ofstream(folder / "log") << text;
     return (folder / "log").string();
   }
 
-  fs::path folder;
+  testing::TemporaryFolder temporary_;
+  fs::path folder = temporary_.path();
 };
 
 TEST_F(FileEndTest, OfALongFileOnlyWholeLinesAreRead) {

@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool::daemon {
 namespace {
@@ -18,15 +18,13 @@ namespace fs = std::filesystem;
 class ClientSecretTest : public ::testing::Test {
  protected:
   ClientSecretTest() {
-    std::string path = (fs::temp_directory_path() / "nodepool-secret-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("no temporary directory");
-    embedded_.state_dir = path;
+    embedded_.state_dir = temporary_.path();
     file_ = ClientSecretFile(embedded_);
   }
-  ~ClientSecretTest() override { fs::remove_all(embedded_.state_dir); }
 
   void Write(const std::string& content) const { std::ofstream(file_) << content; }
 
+  testing::TemporaryFolder temporary_;
   config::EmbeddedZooKeeper embedded_;
   std::string file_;
 };

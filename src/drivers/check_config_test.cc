@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <filesystem>
 #include <fstream>
 
+#include "base/testing/temporary_folder.h"
 #include "drivers/fake/fake_driver.h"
 #include "drivers/openstack/openstack_driver.h"
 #include "drivers/schemas/known_drivers.h"
@@ -26,14 +26,11 @@ using ::testing::StartsWith;
 class CheckConfigTest : public ::testing::Test {
  protected:
   CheckConfigTest() {
-    char name[] = "/tmp/nodepool-check-XXXXXX";
-    folder_ = ::mkdtemp(name);
     clouds_ = Write("clouds.yaml",
                     "clouds: {vendor: {regions: [north], auth: {auth_url: 'http://x/v3', username: u, "
                     "password: p, project_name: n}}}");
     UseClouds(clouds_);
   }
-  ~CheckConfigTest() override { std::filesystem::remove_all(folder_); }
 
   std::string Write(const std::string& name, const std::string& text) {
     std::string path = folder_ + "/" + name;
@@ -73,7 +70,8 @@ class CheckConfigTest : public ::testing::Test {
     return Messages(check, Finding::Level::kWarning);
   }
 
-  std::string folder_;
+  testing::TemporaryFolder temporary_;
+  std::string folder_ = temporary_.path();
   std::string clouds_;
   std::string path_;
   driver::Registry drivers_;

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
 
+#include "base/testing/temporary_folder.h"
 #include "config/config_loader.h"
 #include "config/validator.h"
 #include "drivers/openstack/config/openstack_config.h"
@@ -36,12 +36,6 @@ std::string TextAt(const config::ProviderSection& section, std::string_view key)
 
 class RealOpenstackConfigs : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/nodepool-real-XXXXXX";
-    folder_ = ::mkdtemp(name);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   // A clouds.yaml with every cloud that the sections name.
   std::string WriteClouds(const config::Config& config) {
     boost::json::object clouds;
@@ -57,7 +51,8 @@ class RealOpenstackConfigs : public ::testing::Test {
     return path;
   }
 
-  std::string folder_;
+  testing::TemporaryFolder temporary_;
+  std::string folder_ = temporary_.path();
 };
 
 TEST_F(RealOpenstackConfigs, AreReadByTheDriver) {

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <filesystem>
 
+#include "base/testing/temporary_folder.h"
+
 namespace nodepool::net {
 namespace {
 
@@ -32,15 +34,14 @@ class NotifySocket {
 };
 
 TEST(ServiceManagerTest, IsNotifiedAtAPathAndAtAnAbstractName) {
-  std::string folder = (std::filesystem::temp_directory_path() / "nodepool-notify-XXXXXX").string();
-  folder = ::mkdtemp(folder.data());
+  testing::TemporaryFolder temporary;
+  const std::string& folder = temporary.path();
   NotifySocket at_path(folder + "/socket");
   NotifySocket abstract('\0' + folder);
   ServiceManager((folder + "/socket").c_str()).Notify("READY=1\n" + StatusLine("two\nlines"));
   EXPECT_EQ(at_path.Receive(), "READY=1\nSTATUS=two lines");
   ServiceManager(("@" + folder).c_str()).Notify("STOPPING=1");
   EXPECT_EQ(abstract.Receive(), "STOPPING=1");
-  std::filesystem::remove_all(folder);
 }
 
 std::ptrdiff_t OpenFiles() { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); }

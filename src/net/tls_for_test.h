@@ -6,11 +6,11 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 
 #include "async/task_group.h"
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool::net {
 
@@ -19,10 +19,7 @@ namespace nodepool::net {
 class CertificatesForTest {
  public:
   CertificatesForTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "nodepool-tls-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
-    directory_ = name;
-    std::string command = "cd '" + name + R"(' && ( set -e
+    std::string command = "cd '" + folder_.path() + R"(' && ( set -e
 key='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'
 openssl req -x509 $key -days 30 -keyout ca.key -out ca.pem -subj '/CN=test authority'
 echo 'subjectAltName = DNS:localhost' > names
@@ -30,16 +27,16 @@ for one in server client; do
   openssl req $key -keyout $one.key -out $one.csr -subj "/CN=the $one"
   openssl x509 -req -in $one.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -extfile names -out $one.pem
 done ) > log 2>&1)";
-    if (std::system(command.c_str()) != 0) throw std::runtime_error("cannot make certificates, see " + name);
+    if (std::system(command.c_str()) != 0)
+      throw std::runtime_error("cannot make certificates, see " + folder_.path());
   }
-  ~CertificatesForTest() { std::filesystem::remove_all(directory_); }
   CertificatesForTest(const CertificatesForTest&) = delete;
   CertificatesForTest& operator=(const CertificatesForTest&) = delete;
 
-  std::string Path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string Path(const std::string& name) const { return folder_ / name; }
 
  private:
-  std::filesystem::path directory_;
+  testing::TemporaryFolder folder_;
 };
 
 // Answers every connection with 200 and the name in the client's certificate.

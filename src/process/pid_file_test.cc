@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool::process {
 namespace {
@@ -23,12 +24,6 @@ using ::testing::HasSubstr;
 
 class PidFileTest : public ::testing::Test {
  protected:
-  PidFileTest() {
-    std::string folder = (std::filesystem::temp_directory_path() / "nodepool-pid-XXXXXX").string();
-    folder_ = ::mkdtemp(folder.data());
-  }
-  ~PidFileTest() override { std::filesystem::remove_all(folder_); }
-
   std::string path() const { return (folder_ / "x.pid").string(); }
   void Write(const std::string& text) const { std::ofstream(path()) << text; }
   std::string Text() const {
@@ -43,7 +38,8 @@ class PidFileTest : public ::testing::Test {
     return child;
   }
 
-  std::filesystem::path folder_;
+  testing::TemporaryFolder temporary_;
+  std::filesystem::path folder_ = temporary_.path();
 };
 
 // operations.md 2.2

@@ -13,6 +13,7 @@
 
 #include "async/task_group.h"
 #include "base/error.h"
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool::process {
 namespace {
@@ -43,12 +44,6 @@ bool WaitFor(Predicate is_reached) {
 
 class SystemRunnerTest : public ::testing::Test {
  protected:
-  SystemRunnerTest() {
-    folder = (std::filesystem::temp_directory_path() / "nodepool-process-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
-  }
-  ~SystemRunnerTest() override { std::filesystem::remove_all(folder); }
-
   Command Shell(std::string script) {
     Command command;
     command.argv = {"sh", "-c", std::move(script)};
@@ -78,7 +73,8 @@ class SystemRunnerTest : public ::testing::Test {
 
   Loop loop;
   SystemRunner runner{loop};
-  std::string folder;
+  testing::TemporaryFolder temporary_;
+  const std::string& folder = temporary_.path();
   std::string message;
 };
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/log/logging.h"
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool::log {
 namespace {
@@ -23,8 +24,6 @@ using ::testing::Not;
 class JournalTest : public ::testing::Test {
  protected:
   JournalTest() {
-    std::string folder = (std::filesystem::temp_directory_path() / "nodepool-journal-XXXXXX").string();
-    folder_ = ::mkdtemp(folder.data());
     sockaddr_un place{};
     place.sun_family = AF_UNIX;
     address().copy(place.sun_path, sizeof(place.sun_path) - 1);
@@ -42,7 +41,6 @@ class JournalTest : public ::testing::Test {
     normal.loggers[""] = {Level::kInfo, {"stderr"}, true};
     Apply(normal);
     ::close(socket_);
-    std::filesystem::remove_all(folder_);
   }
   std::string address() const { return (folder_ / "socket").string(); }
 
@@ -73,7 +71,8 @@ class JournalTest : public ::testing::Test {
     return text;
   }
 
-  std::filesystem::path folder_;
+  testing::TemporaryFolder temporary_;
+  std::filesystem::path folder_ = temporary_.path();
   int socket_ = ::socket(AF_UNIX, SOCK_DGRAM, 0);
   log::Setup setup_;
 };

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log/log_setup.h"
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool::log {
 namespace {
@@ -19,8 +20,6 @@ namespace fs = std::filesystem;
 class LogSetupTest : public ::testing::Test {
  protected:
   LogSetupTest() {
-    std::string folder = (fs::temp_directory_path() / "nodepool-log-XXXXXX").string();
-    folder_ = ::mkdtemp(folder.data());
     setup_.loggers[""] = {Level::kInfo, {"main"}, true};
     Handler& handler = setup_.handlers["main"];
     handler.kind = Handler::Kind::kFile;
@@ -32,7 +31,6 @@ class LogSetupTest : public ::testing::Test {
     normal.handlers["stderr"];
     normal.loggers[""] = {Level::kInfo, {"stderr"}, true};
     Apply(normal);
-    fs::remove_all(folder_);
   }
   std::string File(const std::string& name) const { return (folder_ / name).string(); }
   std::string Text(const std::string& name) const {
@@ -41,7 +39,8 @@ class LogSetupTest : public ::testing::Test {
     return text.str();
   }
 
-  fs::path folder_;
+  testing::TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
   log::Setup setup_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,6 +11,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/testing/temporary_folder.h"
 #include "builder/files/builder_id.h"
 
 namespace nodepool::builder {
@@ -32,12 +32,6 @@ constexpr const char* kOtherId = "f123456789abcdef0123456789abcdef";
 
 class DirectoryFilesTest : public ::testing::Test {
  protected:
-  DirectoryFilesTest() {
-    folder = (fs::temp_directory_path() / "nodepool-files-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
-  }
-  ~DirectoryFilesTest() override { fs::remove_all(folder); }
-
   void Put(const std::string& name, const std::string& text = "x") {
     fs::create_directories(fs::path(folder + "/" + name).parent_path());
     std::ofstream(folder + "/" + name) << text;
@@ -64,7 +58,8 @@ class DirectoryFilesTest : public ::testing::Test {
   Loop loop;
   BlockingPool pool{1};
   DirectoryFiles files{pool};
-  std::string folder;
+  testing::TemporaryFolder temporary_;
+  const std::string& folder = temporary_.path();
   std::string base = std::string("deb-12.5-") + kId;
 };
 

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool::builder {
 namespace {
@@ -20,19 +21,17 @@ namespace fs = std::filesystem;
 class RemoveTreeTest : public ::testing::Test {
  protected:
   RemoveTreeTest() {
-    std::string folder = (fs::temp_directory_path() / "nodepool-tree-XXXXXX").string();
-    folder_ = ::mkdtemp(folder.data());
     fs::create_directories(tree() / "a/b");
     std::ofstream(tree() / "a/b/file") << "x";
     fs::create_directories(folder_ / "outside");
     std::ofstream(folder_ / "outside/file") << "x";
   }
-  ~RemoveTreeTest() override { fs::remove_all(folder_); }
 
   fs::path tree() const { return folder_ / "tree"; }
   fs::path outside() const { return folder_ / "outside/file"; }
 
-  fs::path folder_;
+  testing::TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
 };
 
 TEST_F(RemoveTreeTest, RemovesFilesLinksAndPipesButNothingBehindALink) {

@@ -1,13 +1,13 @@
 #include "builder/files/temporary_files.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "async/blocking_pool.h"
 #include "async/loop.h"
+#include "base/testing/temporary_folder.h"
 #include "builder/files/directory_files.h"
 
 namespace nodepool::builder {
@@ -38,15 +38,12 @@ TEST(TemporaryDirectoriesTest, AreNothingElse) {
 class LeftoversTest : public ::testing::Test {
  protected:
   LeftoversTest() {
-    std::string folder = (fs::temp_directory_path() / "nodepool-leftovers-XXXXXX").string();
-    folder_ = ::mkdtemp(folder.data());
     temporary_folder_ = folder_.string();
     left_ = folder_ / "dib_build.aB3dEf7h";
     fs::create_directories(left_ / "mnt/dev");
     std::ofstream(left_ / "mnt/dev/file") << "x";
     fs::create_directories(folder_ / "logs");
   }
-  ~LeftoversTest() override { fs::remove_all(folder_); }
 
   fs::path WriteLog(const std::string& end,
                     const std::string& name = "debian-" + std::string(32, 'a') + ".log") {
@@ -61,7 +58,8 @@ class LeftoversTest : public ::testing::Test {
   Loop loop_;
   BlockingPool pool_{1};
   DirectoryFiles files_{pool_};
-  fs::path folder_;
+  testing::TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
   fs::path left_;
   std::string temporary_folder_;
 };

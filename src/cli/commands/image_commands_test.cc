@@ -1,12 +1,11 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <boost/json/parse.hpp>
-#include <filesystem>
 #include <fstream>
 
 #include "async/task_group.h"
+#include "base/testing/temporary_folder.h"
 #include "cli/fixture_for_test.h"
 
 namespace nodepool::cli {
@@ -149,8 +148,8 @@ TEST_F(ImageCommandTest, WaitsUntilTheBuildIsReadyAndTellsOfProgress) {
 TEST_F(ImageCommandTest, ShowsTheLogOfABuildOnThisHost) {
   Configure();
   PutBuild();
-  std::string folder = (std::filesystem::temp_directory_path() / "nodepool-logs-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  testing::TemporaryFolder temporary;
+  const std::string& folder = temporary.path();
   config_->common.build_log_dir = folder;
   std::ofstream log(folder + "/deb-12-fedcba9876543210fedcba9876543210.log");
   log << "first line\nsecond " << std::flush;
@@ -169,7 +168,6 @@ TEST_F(ImageCommandTest, ShowsTheLogOfABuildOnThisHost) {
   EXPECT_EQ(waiting.status, 0);
   EXPECT_THAT(out_.str(), HasSubstr("[...]\nlast line\n")) << "of too much only the end is shown";
   EXPECT_LT(out_.str().size(), 1000u);
-  std::filesystem::remove_all(folder);
 }
 
 // D-70, operations.md 13.8
@@ -303,8 +301,8 @@ TEST_F(ImageCommandTest, ExportAndImport) {
   PutUpload();
   Shown({"image-pause", "deb-12"});
   Shown({"image-build", "deb-12"});
-  std::string folder = (std::filesystem::temp_directory_path() / "nodepool-export-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  testing::TemporaryFolder temporary;
+  const std::string& folder = temporary.path();
   std::string path = folder + "/data";
   std::ofstream(path) << std::string(10000, 'x');
   EXPECT_EQ(Shown({"export-image-data", path}), "");
@@ -343,7 +341,6 @@ TEST_F(ImageCommandTest, ExportAndImport) {
   EXPECT_THROW(Run({"import-image-data", path}), Error);
   EXPECT_THROW(Run({"import-image-data", folder + "/none"}), Error);
   EXPECT_THROW(Run({"export-image-data", folder + "/none/x"}), Error);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -2,8 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
+#include "base/testing/temporary_folder.h"
 #include "cli/fixture_for_test.h"
 #include "zk/testing/faulty_zk.h"
 
@@ -17,15 +16,10 @@ using ::testing::HasSubstr;
 class MigrateTest : public ::testing::Test {
  protected:
   MigrateTest() {
-    char name[] = "/tmp/nodepool-migrate-XXXXXX";
-    directory_ = mkdtemp(name);
     config_->common.zookeeper.embedded.state_dir = directory_;
     config_->common.zookeeper.embedded.port = 0;
   }
-  ~MigrateTest() override {
-    RunToEnd(loop_, client_->Close());
-    std::filesystem::remove_all(directory_);
-  }
+  ~MigrateTest() override { RunToEnd(loop_, client_->Close()); }
 
   // Simulates a connected client: a znode of an open session.
   void OpenSession() {
@@ -49,7 +43,8 @@ class MigrateTest : public ::testing::Test {
   SeededRandom random_{1};
   store::Store store_{loop_, faulty_, random_};
   std::ostringstream out_;
-  std::string directory_;
+  testing::TemporaryFolder temporary_;
+  std::string directory_ = temporary_.path();
   std::shared_ptr<driver::LoadedConfig> config_ = std::make_shared<driver::LoadedConfig>();
   Context context_{{loop_, random_, out_}, store_, config_};
 };

@@ -1,12 +1,12 @@
 #include "config/logging/log_file.h"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool::config {
 namespace {
@@ -19,12 +19,6 @@ using HandlerKind = log::Handler::Kind;
 
 class LogFileTest : public ::testing::Test {
  protected:
-  LogFileTest() {
-    std::string folder = (std::filesystem::temp_directory_path() / "nodepool-logfile-XXXXXX").string();
-    folder_ = ::mkdtemp(folder.data());
-  }
-  ~LogFileTest() override { std::filesystem::remove_all(folder_); }
-
   Expected<log::Setup> Read(const std::string& text, const std::string& name) {
     std::string path = (folder_ / name).string();
     std::ofstream(path) << text;
@@ -35,7 +29,8 @@ class LogFileTest : public ::testing::Test {
     return setup ? "" : setup.error().message().substr(folder_.string().size() + 1);
   }
 
-  std::filesystem::path folder_;
+  testing::TemporaryFolder temporary_;
+  std::filesystem::path folder_ = temporary_.path();
 };
 
 // configuration.md 14, the deployed kind of file; D-53

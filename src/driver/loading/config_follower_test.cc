@@ -1,7 +1,6 @@
 #include "driver/loading/config_follower.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -9,6 +8,7 @@
 #include "async/deadline.h"
 #include "async/testing/virtual_time.h"
 #include "base/log/logging.h"
+#include "base/testing/temporary_folder.h"
 #include "driver/provider.h"
 
 namespace nodepool::driver {
@@ -21,15 +21,11 @@ constexpr char kBad[] = "labels: [{name: small}\n";
 class ConfigFollowerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string folder = (std::filesystem::temp_directory_path() / "nodepool-follower-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
     Write("nodepool.yaml", kGood);
     Write("secure.yaml", "{}");
     follower_ = std::make_unique<ConfigFollower>(time_.loop(), folder_ / "nodepool.yaml",
                                                  folder_ / "secure.yaml", drivers_, nullptr);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   // As editors and configuration management do: renames a new file over the old one.
   void Write(const std::string& name, const std::string& text) {
@@ -50,7 +46,8 @@ class ConfigFollowerTest : public ::testing::Test {
     return config.common.labels.contains(LabelName(label));
   }
 
-  std::filesystem::path folder_;
+  testing::TemporaryFolder temporary_;
+  std::filesystem::path folder_ = temporary_.path();
   testing::VirtualTime time_;
   Registry drivers_;
   std::unique_ptr<ConfigFollower> follower_;

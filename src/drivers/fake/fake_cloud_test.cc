@@ -1,14 +1,13 @@
 #include "drivers/fake/fake_cloud.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool::drivers {
 namespace {
@@ -91,8 +90,8 @@ TEST_F(FakeCloudTest, LimitsAreEnforcedUntilSomethingIsDeleted) {
 }
 
 TEST_F(FakeCloudTest, ADirectoryIsSharedAndOutlivesTheCloud) {
-  std::string folder = (std::filesystem::temp_directory_path() / "nodepool-cloud-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  testing::TemporaryFolder temporary;
+  const std::string& folder = temporary.path();
   FakeSimulation shared;
   shared.directory = folder + "/cloud";
   shared.limits.instances = 1;
@@ -119,12 +118,11 @@ TEST_F(FakeCloudTest, ADirectoryIsSharedAndOutlivesTheCloud) {
   three.CreateServer(Request());
   std::ofstream(folder + "/cloud/garbage") << "{";
   EXPECT_EQ(two.servers().size(), 1u);
-  std::filesystem::remove_all(folder);
 }
 
 TEST_F(FakeCloudTest, AnImageSeenDuringItsUploadIsSeenToBeThereAfterIt) {
-  std::string folder = (std::filesystem::temp_directory_path() / "nodepool-cloud-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  testing::TemporaryFolder temporary;
+  const std::string& folder = temporary.path();
   FakeSimulation shared;
   shared.directory = folder + "/cloud";
   FakeCloud uploading(time.loop(), random, shared);
@@ -132,7 +130,6 @@ TEST_F(FakeCloudTest, AnImageSeenDuringItsUploadIsSeenToBeThereAfterIt) {
   auto announce = [&](std::string id) { return ExpectUploading(reader, std::move(id)); };
   std::string image = time.Run(uploading.UploadImage({.name = "debian"}, announce));
   EXPECT_TRUE(reader.HasImage(image));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_F(FakeCloudTest, ADirectoryThatCannotBeMadeIsAFaultThatNamesIt) {

@@ -2,13 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -20,12 +20,6 @@ using ::testing::StartsWith;
 
 class KeysTest : public ::testing::Test {
  protected:
-  KeysTest() {
-    std::string name = ::testing::TempDir() + "libvirt_keys_XXXXXX";
-    folder = mkdtemp(name.data());
-  }
-  ~KeysTest() override { fs::remove_all(folder); }
-
   static std::string OutputOf(const std::string& command) {
     std::string output;
     FILE* pipe = popen(command.c_str(), "r");
@@ -38,7 +32,8 @@ class KeysTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  fs::path folder;
+  testing::TemporaryFolder temporary_;
+  fs::path folder = temporary_.path();
 };
 
 // LV-3

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/testing/free_port.h"
+#include "base/testing/temporary_folder.h"
 
 extern char** environ;
 
@@ -27,18 +28,13 @@ class SshServerForTest {
   // Port 0 selects a free one.
   explicit SshServerForTest(const std::vector<std::string>& key_types, int port = 0)
       : port_(port == 0 ? testing::FreePort() : port) {
-    std::string name = (std::filesystem::temp_directory_path() / "nodepool-sshd-XXXXXX").string();
-    directory_ = ::mkdtemp(name.data());
     ::mkdir("/run/sshd", 0755);
     std::ofstream config(directory_ / "config");
     config << "ListenAddress 127.0.0.1:" << port_ << "\nPidFile none\nUsePAM no\nMaxStartups 200\n";
     for (const std::string& type : key_types) config << "HostKey " << MakeKey(type) << "\n";
     config.close();
   }
-  ~SshServerForTest() {
-    Stop();
-    std::filesystem::remove_all(directory_);
-  }
+  ~SshServerForTest() { Stop(); }
   SshServerForTest(const SshServerForTest&) = delete;
   SshServerForTest& operator=(const SshServerForTest&) = delete;
 
@@ -88,7 +84,8 @@ class SshServerForTest {
   }
 
   int port_;
-  std::filesystem::path directory_;
+  testing::TemporaryFolder temporary_;
+  std::filesystem::path directory_ = temporary_.path();
   std::map<std::string, std::string> public_keys_;
   pid_t process_ = 0;
 };

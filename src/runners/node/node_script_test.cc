@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/temporary_folder.h"
+
 namespace nodepool::runners {
 namespace {
 
@@ -16,13 +18,7 @@ using ::testing::Not;
 
 class NodeScriptTest : public ::testing::Test {
  protected:
-  NodeScriptTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "node-script-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    home_ = pattern;
-    std::filesystem::create_directory(home_ + "/actions-runner");
-  }
-  ~NodeScriptTest() override { std::filesystem::remove_all(home_); }
+  NodeScriptTest() { std::filesystem::create_directory(home_ + "/actions-runner"); }
 
   void Install(const std::string& script) {
     std::string path = home_ + "/actions-runner/run.sh";
@@ -51,7 +47,8 @@ class NodeScriptTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  std::string home_;
+  testing::TemporaryFolder temporary_;
+  std::string home_ = temporary_.path();
 };
 
 constexpr const char* kQuickRunner =

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <boost/asio/write.hpp>
-#include <filesystem>
 #include <future>
 #include <list>
 
 #include "base/random.h"
+#include "base/testing/temporary_folder.h"
 #include "zk/server/journal.h"
 #include "zk/server/sqlite.h"
 #include "zk/wire/wire_for_test.h"
@@ -25,24 +25,12 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 
-class Folder {
- public:
-  Folder() : path_((std::filesystem::temp_directory_path() / "nodepool-server-XXXXXX").string()) {
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no temporary directory");
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string File(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
 class ServerTest : public ::testing::Test, protected RealTime {
  protected:
   ServerOptions Options() const {
     ServerOptions options;
     options.port = 0;
-    options.journal = folder.File("state.sqlite");
+    options.journal = folder / "state.sqlite";
     return options;
   }
   static WireOptions OptionsFor(const Server& server) {
@@ -57,7 +45,7 @@ class ServerTest : public ::testing::Test, protected RealTime {
     disk.Post([wait] { wait->wait(); });
     return release;
   }
-  Folder folder;
+  testing::TemporaryFolder folder;
 };
 
 Task<> CreateAndNote(WireClient& client, std::string path, bool& is_answered) {
@@ -141,7 +129,7 @@ TEST_F(ServerTest, TheMessageOfAStartThatFailsSaysWhatIsInTheWay) {
   };
   EXPECT_THAT(message(Options()), EndsWith(fmt::format("is in use by process {}", getpid())));
   ServerOptions same_port = Options();
-  same_port.journal = folder.File("other.sqlite");
+  same_port.journal = folder / "other.sqlite";
   same_port.port = server.port();
   EXPECT_THAT(message(same_port), EndsWith("Address already in use; set embedded-zookeeper.port"));
   Await(server.Stop());
@@ -369,7 +357,7 @@ TEST_F(ServerTest, JournalRestoresTheSameTree) {
   Engine engine(Engine::Limits{});
   for (std::int64_t id : {1, 2, 3}) engine.OpenSession({id, std::string(16, 'p'), 5000});
   for (int round = 0; round < 20; ++round) {
-    Journal journal(folder.File("tree.sqlite"));
+    Journal journal(folder / "tree.sqlite");
     for (int i = 0; i < 30; ++i) {
       Engine::Peer peer;
       peer.session = static_cast<std::int64_t>(1 + random.Below(3));

@@ -2,21 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
+
+#include "base/testing/temporary_folder.h"
 
 namespace nodepool::driver::cloud::api {
 namespace {
 
 class CredentialFileTest : public ::testing::Test {
  protected:
-  CredentialFileTest() {
-    std::string path = (std::filesystem::temp_directory_path() / "credential-file-XXXXXX").string();
-    folder_ = mkdtemp(path.data());
-    path_ = folder_ + "/key.json";
-  }
-  ~CredentialFileTest() override { std::filesystem::remove_all(folder_); }
+  CredentialFileTest() { path_ = folder_ + "/key.json"; }
 
   // What is read of a file with that content, or why it cannot be.
   std::string Read(const std::string& content) {
@@ -30,7 +25,8 @@ class CredentialFileTest : public ::testing::Test {
     }
   }
 
-  std::string folder_;
+  testing::TemporaryFolder temporary_;
+  std::string folder_ = temporary_.path();
   std::string path_;
 };
 

@@ -7,9 +7,9 @@
 
 namespace nodepool::driver::cloud::api {
 
-// When a list is worth reading again for a machine that starts, learned from how long the last ones took: seldom
-// while it cannot have started yet, often when it is about to, with the readings that were saved until then. So the
-// calls are no more than with a reading after each pause. Pure: times are the caller's.
+// When a list is worth reading again for a machine that starts, learned from how long the last ones took:
+// seldom while it cannot have started yet, often when it is about to, with the readings that were saved until
+// then. So the calls are no more than with a reading after each pause. Pure: times are the caller's.
 class UsualStart {
  public:
   // `pause`: between readings while nothing is known, more than 0.

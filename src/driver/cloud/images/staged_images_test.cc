@@ -3,12 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "async/attempt.h"
 #include "async/testing/virtual_time.h"
+#include "base/testing/temporary_folder.h"
 #include "driver/cloud/metadata.h"
 
 namespace nodepool::driver::cloud {
@@ -109,11 +108,6 @@ class StagedImagesTest : public ::testing::Test {
     };
     upload.announce = [this](std::string id) { return Announce(std::move(id)); };
   }
-  ~StagedImagesTest() override { std::filesystem::remove_all(folder); }
-  static std::string MakeFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "staged-images-XXXXXX").string();
-    return mkdtemp(path.data());
-  }
   Task<> Announce(std::string id) {
     announced = std::move(id);
     co_return;
@@ -131,7 +125,8 @@ class StagedImagesTest : public ::testing::Test {
   }
 
   testing::VirtualTime time;
-  std::string folder = MakeFolder();
+  testing::TemporaryFolder temporary;
+  std::string folder = temporary.path();
   SeededRandom random{1};
   BlockingPool pool{0};
   Framework framework;

@@ -1,12 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "async/testing/virtual_time.h"
 #include "base/log/logging.h"
+#include "base/testing/temporary_folder.h"
 #include "base/time_text.h"
 #include "drivers/aws/credentials/account.h"
 #include "drivers/aws/credentials/credential_fetcher.h"
@@ -47,13 +47,10 @@ TEST(IniFileTest, WhatIsNoSuchFileIsRefusedWithoutQuotingIt) {
 class CredentialsTest : public ::testing::Test {
  protected:
   CredentialsTest() {
-    char name[] = "/tmp/nodepool-aws-XXXXXX";
-    folder = ::mkdtemp(name);
     variables = {{"HOME", folder},
                  {"AWS_CONFIG_FILE", folder + "/config"},
                  {"AWS_SHARED_CREDENTIALS_FILE", folder + "/credentials"}};
   }
-  ~CredentialsTest() override { std::filesystem::remove_all(folder); }
 
   void Write(const std::string& name, const std::string& text) { std::ofstream(folder + "/" + name) << text; }
 
@@ -76,7 +73,8 @@ class CredentialsTest : public ::testing::Test {
     return ResolveAccount(ReadProfiles(variables), variables, region, profile);
   }
 
-  std::string folder;
+  testing::TemporaryFolder temporary_;
+  std::string folder = temporary_.path();
   Variables variables;
 };
 

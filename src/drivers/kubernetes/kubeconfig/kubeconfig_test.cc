@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/encoding.h"
+#include "base/testing/temporary_folder.h"
 #include "drivers/kubernetes/kubeconfig/exec_plugin.h"
 
 namespace nodepool::drivers::kubernetes {
@@ -42,12 +43,9 @@ constexpr const char* kEndedCertificate =
 class KubeconfigTest : public ::testing::Test {
  protected:
   KubeconfigTest() {
-    char name[] = "/tmp/nodepool-kubeconfig-XXXXXX";
-    folder_ = ::mkdtemp(name);
     places_.environment = {{"HOME", folder_}};
     places_.pod_account = folder_ + "/account";
   }
-  ~KubeconfigTest() override { std::filesystem::remove_all(folder_); }
 
   std::string Write(const std::string& name, const std::string& text) {
     std::string path = folder_ + "/" + name;
@@ -75,7 +73,8 @@ class KubeconfigTest : public ::testing::Test {
     return "no error";
   }
 
-  std::string folder_;
+  testing::TemporaryFolder temporary_;
+  std::string folder_ = temporary_.path();
   Places places_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log/logging.h"
+#include "base/testing/temporary_folder.h"
 #include "drivers/openstack/config/credentials.h"
 
 namespace nodepool::drivers::openstack {
@@ -46,13 +47,10 @@ clouds:
 class CloudConfigTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/nodepool-clouds-XXXXXX";
-    folder_ = ::mkdtemp(name);
     variables_["OS_CLIENT_CONFIG_FILE"] = Write("clouds.yaml", kClouds);
     variables_["HOME"] = folder_;
     variables_["XDG_CONFIG_HOME"] = folder_;
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string Write(const std::string& name, const std::string& text) {
     std::filesystem::path path = std::filesystem::path(folder_) / name;
@@ -73,7 +71,8 @@ class CloudConfigTest : public ::testing::Test {
     return "";
   }
 
-  std::string folder_;
+  testing::TemporaryFolder temporary_;
+  std::string folder_ = temporary_.path();
   Variables variables_;
 };
 
