@@ -1,9 +1,9 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 
 #include "driver/cloud/adapter.h"
+#include "driver/cloud/own_types.h"
 
 namespace nodepool::driver::cloud {
 
@@ -13,14 +13,11 @@ template <class Config, class Label = LabelConfig, class Pool = PoolConfig>
 class CloudAdapter : public Adapter {
  protected:
   // Error(kFail): `config` was made by another driver.
-  explicit CloudAdapter(std::shared_ptr<const ProviderConfig> config)
-      : config_(std::dynamic_pointer_cast<const Config>(std::move(config))) {
-    if (!config_) throw Error(Verdict::kFail, "the provider's configuration was made by another driver");
-  }
+  explicit CloudAdapter(const std::shared_ptr<const ProviderConfig>& config) : config_(As<Config>(config)) {}
 
-  // Casts a label or pool of this provider to the driver's own type.
-  static const Label& Own(const LabelConfig& label) { return dynamic_cast<const Label&>(label); }
-  static const Pool& Own(const PoolConfig& pool) { return dynamic_cast<const Pool&>(pool); }
+  // A label or pool of this provider as the driver's own type.
+  static const Label& Own(const LabelConfig& label) { return As<Label>(label); }
+  static const Pool& Own(const PoolConfig& pool) { return As<Pool>(pool); }
 
   const std::shared_ptr<const Config> config_;  // never null
 };

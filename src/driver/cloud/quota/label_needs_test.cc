@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "async/testing/virtual_time.h"
+#include "driver/cloud/own_types.h"
 #include "driver/cloud/scripted_adapter_for_test.h"
 
 namespace nodepool::driver::cloud {
@@ -20,7 +21,7 @@ class SizedCloud : public ScriptedAdapter {
   using ScriptedAdapter::ScriptedAdapter;
   QuotaInformation QuotaForLabel(const LabelConfig& label) override {
     ++label_asked;
-    double cores = dynamic_cast<const SizedLabel&>(label).cores;
+    double cores = As<SizedLabel>(label).cores;
     if (cores < 0) throw Error(Verdict::kInvalid, fmt::format("no flavor for label {}", label.name));
     return QuotaInformation::Amount({{"cores", cores}});
   }
@@ -91,8 +92,8 @@ TEST_F(LabelNeedsTest, LabelsThatGetEachOthersAddressesKeepTheirNeedsAndFaults) 
 
 TEST_F(LabelNeedsTest, LabelsInEachOthersPlace) {
   Configuration configuration = Read({{"small", 1}, {"huge", 8}});
-  auto& small = const_cast<SizedLabel&>(dynamic_cast<const SizedLabel&>(configuration.At(0, "small")));
-  auto& huge = const_cast<SizedLabel&>(dynamic_cast<const SizedLabel&>(configuration.At(0, "huge")));
+  auto& small = const_cast<SizedLabel&>(As<SizedLabel>(configuration.At(0, "small")));
+  auto& huge = const_cast<SizedLabel&>(As<SizedLabel>(configuration.At(0, "huge")));
   EXPECT_EQ(needs.For(small).Get("cores"), 1);
   EXPECT_EQ(needs.For(huge).Get("cores"), 8);
   std::swap(small, huge);
