@@ -16,10 +16,11 @@ using driver::cloud::Instance;
 using driver::cloud::MachineReport;
 using driver::cloud::Resource;
 
-AwsAdapter::AwsAdapter(driver::cloud::AdapterEnvironment environment, std::shared_ptr<const AwsConfig> config,
-                       Account account, Variables variables, std::unique_ptr<net::HttpClient> client)
-    : cloud_(std::move(environment), std::move(config), std::move(account), std::move(variables),
-             std::move(client)) {}
+AwsAdapter::AwsAdapter(driver::cloud::AdapterEnvironment environment,
+                       const std::shared_ptr<const driver::ProviderConfig>& config, Account account,
+                       Variables variables, std::unique_ptr<net::HttpClient> client)
+    : CloudAdapter(config),
+      cloud_(std::move(environment), config_, std::move(account), std::move(variables), std::move(client)) {}
 
 void AwsAdapter::Start() { cloud_.templates.Start(); }
 
@@ -29,7 +30,7 @@ Task<Instance> AwsAdapter::Create(MachineReport& machine, CreateParameters param
 
 std::vector<std::string> AwsAdapter::Candidates(const driver::LabelConfig& label,
                                                 const driver::PoolConfig& pool) {
-  return CandidateNames(dynamic_cast<const AwsLabel&>(label), dynamic_cast<const AwsPool&>(pool));
+  return CandidateNames(Own(label), Own(pool));
 }
 
 Task<> AwsAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
@@ -63,7 +64,7 @@ Task<std::optional<std::string>> AwsAdapter::ConsoleLog(const driver::LabelConfi
 Task<QuotaInformation> AwsAdapter::QuotaLimits() { return ReadLimits(cloud_); }
 
 QuotaInformation AwsAdapter::QuotaForLabel(const driver::LabelConfig& label) {
-  return NeedOf(cloud_, dynamic_cast<const AwsLabel&>(label));
+  return NeedOf(cloud_, Own(label));
 }
 
 Task<std::string> AwsAdapter::UploadImage(ImageUpload upload) {

@@ -2,16 +2,17 @@
 
 #include <memory>
 
-#include "driver/cloud/adapter.h"
+#include "driver/cloud/cloud_adapter.h"
 #include "drivers/aws/aws_cloud.h"
 
 namespace nodepool::drivers::aws {
 
 // The adapter to an account of AWS in one region; each of its tasks is in a file of its own.
-class AwsAdapter : public driver::cloud::Adapter {
+class AwsAdapter : public driver::cloud::CloudAdapter<AwsConfig, AwsLabel, AwsPool> {
  public:
-  AwsAdapter(driver::cloud::AdapterEnvironment environment, std::shared_ptr<const AwsConfig> config,
-             Account account, Variables variables, std::unique_ptr<net::HttpClient> client);
+  AwsAdapter(driver::cloud::AdapterEnvironment environment,
+             const std::shared_ptr<const driver::ProviderConfig>& config, Account account,
+             Variables variables, std::unique_ptr<net::HttpClient> client);
 
   void Start() override;
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,

@@ -14,6 +14,7 @@
 #include "base/request_id.h"
 #include "base/utf8.h"
 #include "driver/cloud/metadata.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/xml.h"
 #include "drivers/aws/compute/instance.h"
@@ -149,12 +150,10 @@ constexpr Backoff::Settings kPauses{std::chrono::seconds(1), std::chrono::minute
 // By name.
 std::map<std::string, LaunchTemplate> Needed(const AwsConfig& config) {
   std::map<std::string, LaunchTemplate> needed;
-  for (const auto& [pool_name, entry] : config.pools) {
-    const auto& pool = dynamic_cast<const AwsPool&>(*entry);
-    for (const auto& [label_name, label_entry] : pool.labels) {
-      const auto& label = dynamic_cast<const AwsLabel&>(*label_entry);
-      if (!label.fleet_strategy) continue;
-      LaunchTemplate wanted = TemplateOf(label, pool, config.name.str());
+  for (const AwsPool* pool : driver::cloud::PoolsOf<AwsPool>(config)) {
+    for (const AwsLabel* label : driver::cloud::LabelsOf<AwsLabel>(*pool)) {
+      if (!label->fleet_strategy) continue;
+      LaunchTemplate wanted = TemplateOf(*label, *pool, config.name.str());
       std::string name = wanted.name;
       needed.emplace(std::move(name), std::move(wanted));
     }

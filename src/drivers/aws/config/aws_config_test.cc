@@ -5,6 +5,7 @@
 
 #include "config/provider_settings.h"
 #include "config/yaml/yaml_reader.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/aws/config/aws_settings.h"
 
 namespace nodepool::drivers::aws {
@@ -61,10 +62,10 @@ class AwsConfigTest : public ::testing::Test {
   }
   const AwsPool& PoolOf(const Parts& parts) {
     loaded_ = Load(parts);
-    return dynamic_cast<const AwsPool&>(*loaded_->pools.at(PoolName("main")));
+    return driver::cloud::As<AwsPool>(*loaded_->pools.at(PoolName("main")));
   }
   const AwsLabel& LabelWith(const std::string& settings) {
-    return dynamic_cast<const AwsLabel&>(*PoolOf({.label = settings}).labels.at(LabelName("l")));
+    return driver::cloud::As<AwsLabel>(*PoolOf({.label = settings}).labels.at(LabelName("l")));
   }
 
   config::Config config_;
@@ -231,7 +232,7 @@ TEST_F(AwsConfigTest, SeveralTypesAndPlaces) {
     if (!problems.empty()) return problems.front().message;
     loaded_ = LoadAwsConfig(section, config_);
     std::string found;
-    for (const AwsPlace& place : dynamic_cast<const AwsPool&>(*loaded_->pools.at(PoolName("main"))).places) {
+    for (const AwsPlace& place : driver::cloud::As<AwsPool>(*loaded_->pools.at(PoolName("main"))).places) {
       found += place.zone.value_or("-") + "/" + place.subnet_id.value_or("-") + " ";
     }
     return found;
@@ -259,7 +260,7 @@ TEST_F(AwsConfigTest, Defaults) {
   EXPECT_TRUE(pool.public_ipv4);
   EXPECT_FALSE(pool.public_ipv6);
   EXPECT_FALSE(pool.use_internal_ip);
-  const auto& label = dynamic_cast<const AwsLabel&>(*pool.labels.at(LabelName("l")));
+  const auto& label = driver::cloud::As<AwsLabel>(*pool.labels.at(LabelName("l")));
   EXPECT_TRUE(label.host_key_checking);
   EXPECT_EQ(label.connection.username, "u");
   EXPECT_EQ(label.connection.python_path, "auto");
@@ -334,7 +335,7 @@ TEST_F(AwsConfigTest, HowFilesBecomeImages) {
   EXPECT_TRUE(loaded_->manages_images);
   EXPECT_EQ(loaded_->bucket, "b");
   EXPECT_EQ(loaded_->import_timeout, std::chrono::seconds(90));
-  const auto& image = dynamic_cast<const AwsDiskImage&>(*loaded_->diskimages.at(ImageName("d")));
+  const auto& image = driver::cloud::As<AwsDiskImage>(*loaded_->diskimages.at(ImageName("d")));
   EXPECT_EQ(image.import_method, ImportMethod::kImage);
   EXPECT_EQ(image.architecture, "arm64");
   EXPECT_FALSE(image.ena_support || image.wants_imdsv2);
@@ -349,7 +350,7 @@ TEST_F(AwsConfigTest, HowFilesBecomeImages) {
 TEST_F(AwsConfigTest, ImagesThatWantVersionTwoOfTheMetadataService) {
   PoolOf({.label = ", diskimage: d, instance-type: t",
           .provider = "diskimages: [{name: d, import-method: ebs-direct, imds-support: v2.0}]"});
-  EXPECT_TRUE(dynamic_cast<const AwsDiskImage&>(*loaded_->diskimages.at(ImageName("d"))).wants_imdsv2);
+  EXPECT_TRUE(driver::cloud::As<AwsDiskImage>(*loaded_->diskimages.at(ImageName("d"))).wants_imdsv2);
   EXPECT_THAT(config_.warnings, IsEmpty());
 }
 

@@ -7,6 +7,7 @@
 #include "async/attempt.h"
 #include "base/text.h"
 #include "driver/cloud/adapter.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/xml.h"
 #include "drivers/aws/compute/instance.h"
@@ -65,7 +66,7 @@ bool IsGone(const Failure& failure) {
 }
 
 Query Registration(const driver::ImageUploadParameters& upload, const Snapshot& snapshot) {
-  const auto& image = dynamic_cast<const AwsDiskImage&>(*upload.image);
+  const auto& image = driver::cloud::As<AwsDiskImage>(*upload.image);
   Query query("RegisterImage");
   query.Add("Name", upload.name).Add("Architecture", image.architecture);
   query.Add("RootDeviceName", kRootDevice).Add("VirtualizationType", "hvm");

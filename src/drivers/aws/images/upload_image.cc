@@ -9,6 +9,7 @@
 #include "async/deadline.h"
 #include "base/text.h"
 #include "driver/cloud/images/marked_upload.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/images/import_tasks.h"
 #include "drivers/aws/images/own_images.h"
@@ -185,7 +186,7 @@ Task<std::string> MakeImage(Work& work) {
 
 Task<std::string> UploadImage(AwsCloud& cloud, driver::ImageUploadParameters upload) {
   CheckName(upload.name);
-  Work work{cloud, upload, dynamic_cast<const AwsDiskImage&>(*upload.image), MarksOf(upload, upload.format)};
+  Work work{cloud, upload, driver::cloud::As<AwsDiskImage>(*upload.image), MarksOf(upload, upload.format)};
   if (work.image.import_method != ImportMethod::kEbsDirect) BucketOf(cloud);
   auto make = [&work] { return MakeImage(work); };
   auto remove = [&work] { return RemoveUnfinished(work.cloud, work.marks); };
