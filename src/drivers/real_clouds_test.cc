@@ -10,6 +10,7 @@
 #include "base/testing/temporary_folder.h"
 #include "config/config_loader.h"
 #include "config/validator.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/openstack/config/openstack_config.h"
 #include "drivers/openstack/openstack_driver.h"
 #include "drivers/real_configs_for_test.h"
@@ -67,15 +68,14 @@ TEST_F(RealOpenstackConfigs, AreReadByTheDriver) {
     for (const config::ProviderSection& section : all) {
       if (section.driver != "openstack") continue;
       ++sections;
-      auto read = std::dynamic_pointer_cast<const openstack::OpenstackProviderConfig>(
-          driver.LoadProviderConfig(section, *loaded));
-      ASSERT_NE(read, nullptr);
+      auto read =
+          driver::cloud::As<openstack::OpenstackProviderConfig>(driver.LoadProviderConfig(section, *loaded));
       EXPECT_EQ(read->cloud_config.name, TextAt(section, "cloud"));
       EXPECT_EQ(read->cloud_config.region, TextAt(section, "region-name"));
       for (const auto& [pool_name, pool] : read->pools) {
         for (const auto& [label_name, label] : pool->labels) {
           ++labels;
-          const auto& known = dynamic_cast<const OpenstackLabel&>(*label);
+          const auto& known = driver::cloud::As<OpenstackLabel>(*label);
           EXPECT_NE(known.diskimage.has_value(), known.cloud_image.has_value()) << label_name.str();
           EXPECT_TRUE(!known.cloud_image || read->cloud_images.contains(*known.cloud_image));
           EXPECT_TRUE(known.min_ram > 0 || known.flavor_name.has_value()) << label_name.str();
@@ -150,8 +150,7 @@ TEST_F(RealOpenstackConfigs, ChangedCredentialsAreAChange) {
   OpenstackDriver driver(openstack::Variables{{"OS_CLIENT_CONFIG_FILE", clouds}});
   auto load = [&] {
     driver.Reset();
-    return std::dynamic_pointer_cast<const openstack::OpenstackProviderConfig>(
-        driver.LoadProviderConfig(section, *loaded));
+    return driver::cloud::As<openstack::OpenstackProviderConfig>(driver.LoadProviderConfig(section, *loaded));
   };
   auto before = load();
   EXPECT_EQ(load()->fingerprint, before->fingerprint);

@@ -39,9 +39,8 @@ class ImposterDriver : public driver::cloud::CloudDriver {
   std::unique_ptr<driver::cloud::Adapter> CreateAdapter(
       const driver::cloud::AdapterEnvironment& environment,
       std::shared_ptr<const driver::ProviderConfig> config) override {
-    auto settings = std::dynamic_pointer_cast<const openstack::OpenstackProviderConfig>(config);
     auto client = std::make_unique<testing::ImposterClient>(environment.loop, imposter_);
-    return std::make_unique<openstack::OpenstackAdapter>(environment, settings, std::move(client));
+    return std::make_unique<openstack::OpenstackAdapter>(environment, config, std::move(client));
   }
   std::unique_ptr<driver::Provider> CreateProvider(
       driver::ProviderEnvironment environment,

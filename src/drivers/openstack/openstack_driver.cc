@@ -27,9 +27,7 @@ std::unique_ptr<driver::cloud::Adapter> OpenstackDriver::CreateAdapter(
     std::shared_ptr<const driver::ProviderConfig> config) {
   auto client = std::make_unique<net::CurlClient>(environment.loop, environment.blocking_pool,
                                                   "nodepool/" + std::string(Version()));
-  return std::make_unique<openstack::OpenstackAdapter>(
-      environment, std::dynamic_pointer_cast<const openstack::OpenstackProviderConfig>(config),
-      std::move(client));
+  return std::make_unique<openstack::OpenstackAdapter>(environment, config, std::move(client));
 }
 
 }  // namespace nodepool::drivers
@@ -44,18 +42,12 @@ using driver::cloud::Instance;
 using driver::cloud::MachineReport;
 using driver::cloud::Resource;
 
-namespace {
-
-const OpenstackLabel& AsOpenstack(const LabelConfig& label) {
-  return dynamic_cast<const OpenstackLabel&>(label);
-}
-
-}  // namespace
-
 OpenstackAdapter::OpenstackAdapter(driver::cloud::AdapterEnvironment environment,
-                                   std::shared_ptr<const OpenstackProviderConfig> config,
+                                   const std::shared_ptr<const driver::ProviderConfig>& config,
                                    std::unique_ptr<net::HttpClient> client)
-    : cloud_(std::move(environment), std::move(config), std::move(client)), housekeeping_(cloud_) {}
+    : CloudAdapter(config),
+      cloud_(std::move(environment), config_, std::move(client)),
+      housekeeping_(cloud_) {}
 
 Task<Instance> OpenstackAdapter::Create(MachineReport& machine, CreateParameters parameters) {
   return CreateMachine(cloud_, machine, std::move(parameters));
@@ -101,7 +93,7 @@ QuotaInformation OpenstackAdapter::QuotaForLabel(const LabelConfig& label) {
     throw Error(Verdict::kRetry,
                 "the flavors of cloud " + cloud_.session.cloud().name + " are not known yet");
   }
-  const OpenstackLabel& wanted = AsOpenstack(label);
+  const OpenstackLabel& wanted = Own(label);
   return NeedOf(ChooseFlavor(*flavors, wanted), wanted);
 }
 
@@ -116,7 +108,7 @@ Task<> OpenstackAdapter::LookAgain() {
 
 Readiness OpenstackAdapter::LabelReady(const LabelConfig& label) {
   if (!label.cloud_image) return Readiness::kReady;
-  const OpenstackCloudImage& image = cloud_.config->cloud_images.at(*label.cloud_image);
+  const OpenstackCloudImage& image = config_->cloud_images.at(*label.cloud_image);
   return image.is_id ? Readiness::kReady : cloud_.images.ReadinessOf(image.external_name);
 }
 
@@ -138,7 +130,7 @@ Task<std::vector<driver::ListedImage>> OpenstackAdapter::ListImages() {
 
 Task<std::optional<std::string>> OpenstackAdapter::ConsoleLog(const LabelConfig& label,
                                                               boost::json::value external_id) {
-  if (!AsOpenstack(label).console_log || !external_id.is_string()) co_return std::nullopt;
+  if (!Own(label).console_log || !external_id.is_string()) co_return std::nullopt;
   std::string id(external_id.as_string());
   Outcome<std::string> output = co_await Attempt(ConsoleOutput(cloud_.session, std::move(id)));
   if (!output && StatusOf(output) != 400) output.error().Rethrow();

@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "driver/cloud/adapter.h"
+#include "driver/cloud/cloud_adapter.h"
 #include "driver/cloud/cloud_driver.h"
 #include "drivers/openstack/api/cloud.h"
 #include "drivers/openstack/config/cloud_files.h"
@@ -37,10 +37,11 @@ class OpenstackDriver : public driver::cloud::CloudDriver {
 namespace nodepool::drivers::openstack {
 
 // The adapter to an OpenStack cloud; each of its tasks is in a file of its own.
-class OpenstackAdapter : public driver::cloud::Adapter {
+class OpenstackAdapter
+    : public driver::cloud::CloudAdapter<OpenstackProviderConfig, OpenstackLabel, OpenstackPool> {
  public:
   OpenstackAdapter(driver::cloud::AdapterEnvironment environment,
-                   std::shared_ptr<const OpenstackProviderConfig> config,
+                   const std::shared_ptr<const driver::ProviderConfig>& config,
                    std::unique_ptr<net::HttpClient> client);
 
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,

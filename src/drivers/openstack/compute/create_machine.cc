@@ -6,6 +6,7 @@
 
 #include "async/deadline.h"
 #include "driver/cloud/metadata.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/openstack/api/session.h"
 #include "drivers/openstack/compute/quota.h"
 #include "drivers/openstack/compute/server.h"
@@ -199,7 +200,7 @@ Task<ChosenAddresses> FindAddresses(Cloud& cloud, MachineReport& machine, const 
   NetworkRoles roles = co_await cloud.network_roles.Get();
   auto choose = [&] { return ChooseAddresses(server, roles, settings, cloud.has_ipv6); };
   ChosenAddresses addresses = choose();
-  bool wants_floating_ip = dynamic_cast<const OpenstackPool&>(*parameters.pool).auto_floating_ip;
+  bool wants_floating_ip = driver::cloud::As<OpenstackPool>(*parameters.pool).auto_floating_ip;
   bool lacks_public = settings.has_floating_ips && !settings.is_private && addresses.public_ipv4.empty();
   if (wants_floating_ip && NeedsFloatingIp(server, addresses, roles, settings)) {
     co_await AddFloatingIp(cloud, machine, roles, server);

@@ -5,6 +5,7 @@
 #include "base/encoding.h"
 #include "driver/cloud/api/request_template.h"
 #include "driver/cloud/metadata.h"
+#include "driver/cloud/own_types.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -45,13 +46,13 @@ void AddNetworks(const ServerParts& parts, json::object& server) {
 }  // namespace
 
 const OpenstackLabel& LabelOf(const CreateParameters& parameters) {
-  return dynamic_cast<const OpenstackLabel&>(*parameters.label);
+  return driver::cloud::As<OpenstackLabel>(*parameters.label);
 }
 
 json::object ServerBody(const CreateParameters& parameters, const ServerParts& parts,
                         std::map<std::string, std::string> metadata) {
   const OpenstackLabel& label = LabelOf(parameters);
-  const auto& pool = dynamic_cast<const OpenstackPool&>(*parameters.pool);
+  const auto& pool = driver::cloud::As<OpenstackPool>(*parameters.pool);
   json::object server;
   server["name"] = parameters.hostname;
   AddImage(label, parts, server);

@@ -1,5 +1,6 @@
 #include "drivers/openstack/config/openstack_config.h"
 
+#include "driver/cloud/own_types.h"
 #include "driver/cloud/section.h"
 #include "drivers/provider_section.h"
 
@@ -104,7 +105,7 @@ const Bindings<OpenstackConfig>& OpenstackSettings() {
 const OpenstackDiskImage* OpenstackConfig::FindDiskImage(const ImageName& name) const {
   auto found = diskimages.find(name);
   if (found == diskimages.end()) return nullptr;
-  return &dynamic_cast<const OpenstackDiskImage&>(*found->second);
+  return &cloud::As<OpenstackDiskImage>(*found->second);
 }
 
 const Schema& OpenstackSchema() {

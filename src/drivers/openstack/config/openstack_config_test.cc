@@ -6,6 +6,7 @@
 #include "config/disk_images.h"
 #include "config/main_schema.h"
 #include "config/yaml/yaml_reader.h"
+#include "driver/cloud/own_types.h"
 
 namespace nodepool::drivers {
 namespace {
@@ -47,11 +48,11 @@ class OpenstackConfigTest : public testing::Test {
            label + "]}]\n";
   }
   static const OpenstackPool& PoolOf(const OpenstackConfig& config) {
-    return dynamic_cast<const OpenstackPool&>(*config.pools.at(PoolName("main")));
+    return driver::cloud::As<OpenstackPool>(*config.pools.at(PoolName("main")));
   }
   OpenstackLabel LoadLabel(const std::string& label) {
     OpenstackConfig config = Load(WithLabel(label));
-    return dynamic_cast<const OpenstackLabel&>(*PoolOf(config).labels.at(LabelName("l")));
+    return driver::cloud::As<OpenstackLabel>(*PoolOf(config).labels.at(LabelName("l")));
   }
 
   config::Config config_;
