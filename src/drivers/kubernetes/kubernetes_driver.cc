@@ -7,6 +7,7 @@
 #include "async/attempt.h"
 #include "base/version.h"
 #include "driver/cloud/metadata.h"
+#include "driver/cloud/own_types.h"
 #include "driver/refusal.h"
 #include "drivers/kubernetes/api/object.h"
 #include "drivers/kubernetes/config/kubernetes_settings.h"
@@ -52,17 +53,16 @@ std::shared_ptr<const driver::ProviderConfig> KubernetesDriver::LoadProviderConf
 std::unique_ptr<driver::cloud::Adapter> KubernetesDriver::CreateAdapter(
     const driver::cloud::AdapterEnvironment& environment,
     std::shared_ptr<const driver::ProviderConfig> config) {
-  auto own = std::dynamic_pointer_cast<const kubernetes::KubernetesConfig>(std::move(config));
-  if (!own) throw Error(Verdict::kFail, "the provider's configuration was made by another driver");
   kubernetes::Means means;
   means.http = std::make_unique<net::CurlClient>(environment.loop, environment.blocking_pool,
                                                  "nodepool/" + std::string(Version()));
   means.runner = std::make_unique<process::SystemRunner>(environment.loop);
   means.environment = places_.environment;
-  means.read_files = [&pool = environment.blocking_pool, places = places_, context = own->context] {
+  means.read_files = [&pool = environment.blocking_pool, places = places_,
+                      context = driver::cloud::As<kubernetes::KubernetesConfig>(*config).context] {
     return kubernetes::ReadFilesOf(pool, places, context);
   };
-  return std::make_unique<kubernetes::KubernetesAdapter>(environment, std::move(own), std::move(means));
+  return std::make_unique<kubernetes::KubernetesAdapter>(environment, config, std::move(means));
 }
 
 }  // namespace nodepool::drivers
@@ -94,31 +94,30 @@ class NoReport : public MachineReport {
 
 // A quota may name what no label says that it needs, such as limits or numbers of secrets: what is short for
 // others is not known then.
-driver::Refusal RefusalOf(const Failure& failure, const driver::LabelConfig& label) {
+driver::Refusal RefusalOf(const Failure& failure, const KubernetesLabel& label) {
   std::string message = failure.message();
   std::set<std::string> names = ExceededResources(message);
-  const Resources& need = dynamic_cast<const KubernetesLabel&>(label).need;
-  if (!std::ranges::all_of(names, [&need](const auto& name) { return need.contains(name); })) names.clear();
+  if (!std::ranges::all_of(names, [&](const auto& name) { return label.need.contains(name); })) names.clear();
   return {driver::Refusal::Kind::kQuota, std::move(message), std::move(names)};
 }
 
 }  // namespace
 
 KubernetesAdapter::KubernetesAdapter(driver::cloud::AdapterEnvironment environment,
-                                     std::shared_ptr<const KubernetesConfig> config, Means means)
-    : cloud_(std::move(environment), std::move(config), std::move(means)) {}
+                                     const std::shared_ptr<const driver::ProviderConfig>& config, Means means)
+    : CloudAdapter(config), cloud_(std::move(environment), config_, std::move(means)) {}
 
 void KubernetesAdapter::Start() {
-  if (cloud_.config->cluster_quota) capacity_ = MakeCapacity(cloud_);
+  if (config_->cluster_quota) capacity_ = MakeCapacity(cloud_);
 }
 
 Task<Instance> KubernetesAdapter::Create(MachineReport& machine, CreateParameters parameters) {
   std::shared_ptr<const driver::LabelConfig> label = parameters.label;
-  if (capacity_) capacity_->RequireRoom(dynamic_cast<const KubernetesLabel&>(*label));
+  if (capacity_) capacity_->RequireRoom(Own(*label));
   Task<Instance> creation = CreateMachine(cloud_, machine, std::move(parameters));
   Outcome<Instance> created = co_await Attempt(std::move(creation));
   if (created) co_return std::move(*created);
-  if (FailedWith(created, Verdict::kQuota)) throw RefusalOf(created.error(), *label);
+  if (FailedWith(created, Verdict::kQuota)) throw RefusalOf(created.error(), Own(*label));
   created.error().Rethrow();
 }
 
@@ -130,11 +129,11 @@ Task<> KubernetesAdapter::Delete(MachineReport& machine, boost::json::value exte
 }
 
 std::string KubernetesAdapter::PoolOf(const MachineReport& machine, const std::string& external_id) const {
-  if (cloud_.config->kind != Kind::kOpenshiftPods) return "";
+  if (config_->kind != Kind::kOpenshiftPods) return "";
   if (machine.pool() != nullptr) return machine.pool()->name.str();
   // The longest name that fits: pool "a" has no pod "b-small-1" of pool "a-b" here.
   std::string found;
-  for (const auto& [name, pool] : cloud_.config->pools) {
+  for (const auto& [name, pool] : config_->pools) {
     if (external_id.starts_with(name.str() + "-") && name.str().size() > found.size()) found = name.str();
   }
   if (found.empty()) {
@@ -150,7 +149,7 @@ Task<std::vector<Instance>> KubernetesAdapter::ListInstances() {
   std::vector<Instance> instances;
   for (Object& object : own) {
     Instance instance;
-    instance.name = ExternalIdOf(cloud_.config->kind, object);
+    instance.name = ExternalIdOf(config_->kind, object);
     instance.external_id = instance.name;
     instance.metadata = std::move(object.labels);
     instance.quota = driver::QuotaInformation::OneInstance();
@@ -166,11 +165,10 @@ Task<std::vector<Resource>> KubernetesAdapter::ListResources() {
   listed_at_ = begun;
   std::vector<Resource> resources;
   for (Object& object : own) {
-    std::string id = ExternalIdOf(cloud_.config->kind, object);
+    std::string id = ExternalIdOf(config_->kind, object);
     if (IsUsable(cloud_, object)) listed_.insert(id);
     if (object.is_terminating) continue;
-    if (cloud_.config->kind == Kind::kOpenshiftPods)
-      object.labels[driver::cloud::kPoolKey] = object.name_space;
+    if (config_->kind == Kind::kOpenshiftPods) object.labels[driver::cloud::kPoolKey] = object.name_space;
     resources.push_back({kResourceType, std::move(id), std::move(object.labels)});
   }
   co_return resources;
@@ -219,7 +217,7 @@ std::optional<driver::QuotaInformation> KubernetesAdapter::UsedByOthers() {
 }
 
 driver::QuotaInformation KubernetesAdapter::QuotaForLabel(const driver::LabelConfig& label) {
-  const auto& own = dynamic_cast<const KubernetesLabel&>(label);
+  const KubernetesLabel& own = Own(label);
   if (!own.fault.empty()) throw Error(Verdict::kInvalid, own.fault);
   if (capacity_) capacity_->RequirePossible(own);
   return driver::QuotaInformation::Amount(own.need);

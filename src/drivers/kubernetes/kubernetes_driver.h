@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "driver/cloud/adapter.h"
+#include "driver/cloud/cloud_adapter.h"
 #include "driver/cloud/cloud_driver.h"
 #include "drivers/kubernetes/api/cloud.h"
 #include "drivers/kubernetes/config/kubernetes_config.h"
@@ -40,10 +40,10 @@ namespace nodepool::drivers::kubernetes {
 
 // The adapter of the drivers kubernetes, openshift and openshiftpods to a cluster. Machines are namespaces,
 // projects or pods; each task is in a file of its own below machine/.
-class KubernetesAdapter : public driver::cloud::Adapter {
+class KubernetesAdapter : public driver::cloud::CloudAdapter<KubernetesConfig, KubernetesLabel> {
  public:
   KubernetesAdapter(driver::cloud::AdapterEnvironment environment,
-                    std::shared_ptr<const KubernetesConfig> config, Means means);
+                    const std::shared_ptr<const driver::ProviderConfig>& config, Means means);
 
   void Start() override;
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,

@@ -5,6 +5,7 @@
 
 #include "config/provider_settings.h"
 #include "config/yaml/yaml_reader.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/kubernetes/config/amounts.h"
 #include "drivers/kubernetes/config/kubernetes_settings.h"
 #include "drivers/kubernetes/names.h"
@@ -43,7 +44,7 @@ class KubernetesConfigTest : public ::testing::Test {
     return *config.pools.at(PoolName(name));
   }
   static const KubernetesLabel& LabelOf(const driver::PoolConfig& pool, const char* name = "pod") {
-    return dynamic_cast<const KubernetesLabel&>(*pool.labels.at(LabelName(name)));
+    return driver::cloud::As<KubernetesLabel>(*pool.labels.at(LabelName(name)));
   }
   // The label `pod` of a pool with `pool` among its settings.
   KubernetesLabel Label(const std::string& label, const std::string& pool = "priority: 1",

@@ -7,6 +7,7 @@
 #include "async/cleanup.h"
 #include "base/encoding.h"
 #include "driver/cloud/metadata.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/kubernetes/bodies.h"
 #include "drivers/kubernetes/machine/account.h"
 #include "drivers/kubernetes/machine/namespace.h"
@@ -153,8 +154,7 @@ Task<Instance> CreateMachine(Cloud& cloud, MachineReport& machine, CreateParamet
 NodePlan PlanNode(const KubernetesConfig& config, const driver::cloud::CreateParameters& parameters,
                   SteadyTime deadline, const log::Logger& logger) {
   NodePlan plan;
-  plan.label = std::dynamic_pointer_cast<const KubernetesLabel>(parameters.label);
-  if (!plan.label) throw Error(Verdict::kFail, "the label's configuration was made by another driver");
+  plan.label = driver::cloud::As<KubernetesLabel>(parameters.label);
   plan.deadline = deadline;
   const std::string& node_id = parameters.metadata.at(driver::cloud::kNodeKey);
   const std::string& pool = parameters.pool->name.str();

@@ -8,6 +8,7 @@
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "driver/cloud/metadata.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/kubernetes/api/object.h"
 #include "drivers/kubernetes/machine/create_machine.h"
 #include "drivers/kubernetes/machine/namespace.h"
@@ -32,7 +33,7 @@ bool HasPod(const KubernetesConfig& config, const Object& name_space) {
   auto pool = config.pools.find(PoolName(of(driver::cloud::kPoolKey)));
   if (pool == config.pools.end()) return false;
   auto label = pool->second->labels.find(LabelName(of(kLabelKey)));
-  return label != pool->second->labels.end() && dynamic_cast<const KubernetesLabel&>(*label->second).has_pod;
+  return label != pool->second->labels.end() && driver::cloud::As<KubernetesLabel>(*label->second).has_pod;
 }
 
 // A project whose labels were lost: gives it those that its name implies, where that is one that this
