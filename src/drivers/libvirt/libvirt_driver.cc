@@ -1,5 +1,6 @@
 #include "drivers/libvirt/libvirt_driver.h"
 
+#include "driver/cloud/own_types.h"
 #include "drivers/libvirt/host/libvirt_hypervisor.h"
 #include "drivers/libvirt/machine/create_machine.h"
 #include "drivers/libvirt/machine/machines.h"
@@ -19,11 +20,11 @@ std::shared_ptr<const driver::ProviderConfig> Driver::LoadProviderConfig(
 std::unique_ptr<driver::cloud::Adapter> Driver::CreateAdapter(
     const driver::cloud::AdapterEnvironment& environment,
     std::shared_ptr<const driver::ProviderConfig> config) {
-  Duration limit = dynamic_cast<const LibvirtConfig&>(*config).call_timeout;
+  Duration limit = driver::cloud::As<LibvirtConfig>(*config).call_timeout;
   auto make = [&environment, limit](const HostConfig& host, HypervisorListener& listener) {
     return std::make_unique<LibvirtHypervisor>(environment.loop, host, limit, listener);
   };
-  return std::make_unique<LibvirtAdapter>(environment, std::move(config), make);
+  return std::make_unique<LibvirtAdapter>(environment, config, make);
 }
 
 using driver::LabelConfig;
@@ -43,9 +44,9 @@ std::optional<MachineId> IdIn(const boost::json::value& external_id) {
 }  // namespace
 
 LibvirtAdapter::LibvirtAdapter(driver::cloud::AdapterEnvironment environment,
-                               std::shared_ptr<const driver::ProviderConfig> config,
+                               const std::shared_ptr<const driver::ProviderConfig>& config,
                                const MakeHypervisor& make)
-    : CloudAdapter(std::move(config)), site_(std::move(environment), config_, make) {}
+    : CloudAdapter(config), site_(std::move(environment), config_, make) {}
 
 void LibvirtAdapter::Start() { site_.fetches.Start(); }
 

@@ -22,7 +22,7 @@ class Driver : public driver::cloud::CloudDriver {
 class LibvirtAdapter : public driver::cloud::CloudAdapter<LibvirtConfig, LibvirtLabel, LibvirtPool> {
  public:
   LibvirtAdapter(driver::cloud::AdapterEnvironment environment,
-                 std::shared_ptr<const driver::ProviderConfig> config, const MakeHypervisor& make);
+                 const std::shared_ptr<const driver::ProviderConfig>& config, const MakeHypervisor& make);
 
   void Start() override;
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/this_host.h"
+#include "driver/cloud/own_types.h"
 #include "driver/cloud/section.h"
 #include "drivers/libvirt/config/host_config.h"
 #include "drivers/libvirt/config/libvirt_settings.h"
@@ -124,12 +125,8 @@ std::shared_ptr<const LibvirtPool> ReadOnePool(const Section& section, const con
 // --- Keys ----------------------------------------------------------------------
 
 bool HasSeeds(const LibvirtConfig& provider) {
-  for (const auto& [pool_name, pool] : provider.pools) {
-    for (const auto& [label_name, label] : pool->labels) {
-      if (!dynamic_cast<const LibvirtLabel&>(*label).seeds.empty()) return true;
-    }
-  }
-  return false;
+  return cloud::AnyLabel<LibvirtLabel>(provider,
+                                       [](const LibvirtLabel& label) { return !label.seeds.empty(); });
 }
 
 // By default there is a key where machines would have none at all. `key` is true, false, or a path.
@@ -147,19 +144,12 @@ std::optional<std::string> KeyPath(const config::Config& config, const LibvirtCo
 // QEMU's own network ends in the sockets of the host's processes, so its machines reach the loopback
 // interface.
 bool ReachesThisHost(const LibvirtConfig& provider) {
-  auto is_user = [](const HostConfig& host, const driver::LabelConfig& label) {
-    const auto& network = dynamic_cast<const LibvirtLabel&>(label).network;
-    return network ? network->is_user() : host.network.is_user();
-  };
-  for (const HostConfig& host : provider.hosts) {
-    if (!IsThisHost(AddressOf(host.uri))) continue;
-    for (const auto& [pool_name, pool] : provider.pools) {
-      for (const auto& [label_name, label] : pool->labels) {
-        if (is_user(host, *label)) return true;
-      }
-    }
-  }
-  return false;
+  return std::ranges::any_of(provider.hosts, [&provider](const HostConfig& host) {
+    auto is_user = [&host](const LibvirtLabel& label) {
+      return (label.network ? *label.network : host.network).is_user();
+    };
+    return IsThisHost(AddressOf(host.uri)) && cloud::AnyLabel<LibvirtLabel>(provider, is_user);
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/yaml/yaml_reader.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/libvirt/config/host_config.h"
 #include "drivers/libvirt_schema.h"
 
@@ -48,7 +49,7 @@ class LibvirtConfigTest : public ::testing::Test {
   const LibvirtLabel& LoadLabel(const std::string& settings, const std::string& provider = "",
                                 const std::string& pool = "") {
     loaded_ = Load(WithLabel(settings, provider, pool));
-    return dynamic_cast<const LibvirtLabel&>(*loaded_->pools.at(PoolName("main"))->labels.at(LabelName("l")));
+    return driver::cloud::As<LibvirtLabel>(*loaded_->pools.at(PoolName("main"))->labels.at(LabelName("l")));
   }
 
   config::Config config_;
@@ -155,7 +156,7 @@ TEST_F(LibvirtConfigTest, AnImageMayBeStartedWithAKernelOfTheHost) {
       "name: here\ncloud-images: [{name: i, kernel: /k, initrd: /r, kernel-args: quiet}]\n"
       "pools: [{name: main, labels: [{name: l, cloud-image: i}]}]\n");
   const auto& label =
-      dynamic_cast<const LibvirtLabel&>(*config->pools.at(PoolName("main"))->labels.at(LabelName("l")));
+      driver::cloud::As<LibvirtLabel>(*config->pools.at(PoolName("main"))->labels.at(LabelName("l")));
   ASSERT_TRUE(label.kernel);
   EXPECT_EQ(label.kernel->kernel, "/k");
   EXPECT_EQ(label.kernel->initrd, "/r");
@@ -225,7 +226,7 @@ TEST_F(LibvirtConfigTest, AnImageThatIsFetchedIsNamedByItsChecksum) {
 TEST_F(LibvirtConfigTest, ALabelMayHaveSeveralNetworks) {
   auto label = [this](const std::string& settings, const std::string& pool = "") {
     auto config = Load(WithLabel("cloud-image: debian" + settings, "", pool));
-    return dynamic_cast<const LibvirtLabel&>(*config->pools.begin()->second->labels.begin()->second);
+    return driver::cloud::As<LibvirtLabel>(*config->pools.begin()->second->labels.begin()->second);
   };
   EXPECT_EQ(label(", network: [lan, storage]").network->name, "lan");
   EXPECT_THAT(label(", network: [lan, storage]").more_networks, ElementsAre("storage"));

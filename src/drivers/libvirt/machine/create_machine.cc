@@ -7,6 +7,7 @@
 
 #include "async/cleanup.h"
 #include "async/deadline.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/libvirt/host/host.h"
 #include "drivers/libvirt/machine/boot.h"
 #include "drivers/libvirt/machine/machines.h"
@@ -53,7 +54,7 @@ using driver::cloud::MachineReport;
 namespace {
 
 const LibvirtLabel& LabelOf(const CreateParameters& parameters) {
-  return dynamic_cast<const LibvirtLabel&>(*parameters.label);
+  return driver::cloud::As<LibvirtLabel>(*parameters.label);
 }
 
 // Without a host that can be used the launch waits, like without room.

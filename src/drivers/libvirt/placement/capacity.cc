@@ -9,6 +9,7 @@
 
 #include "async/attempt.h"
 #include "base/find_or_empty.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/libvirt/storage/boot_image.h"
 #include "drivers/libvirt/storage/fetches.h"
 #include "drivers/libvirt/storage/images.h"
@@ -179,7 +180,7 @@ Need NeedOfRequest(const Site& site, const CreateParameters& parameters, const N
   for (const LabelName& type : parameters.request.node_types) {
     auto label = parameters.pool->labels.find(type);
     if (label == parameters.pool->labels.end()) continue;
-    whole.Add(NeedOf(site, dynamic_cast<const LibvirtLabel&>(*label->second)));
+    whole.Add(NeedOf(site, driver::cloud::As<LibvirtLabel>(*label->second)));
   }
   return whole.instances > 1 ? whole : own;
 }
@@ -196,7 +197,7 @@ std::vector<HostRoom> OnlyHost(std::vector<HostRoom> rooms, const std::string& n
 Chosen Choose(const Site& site, const std::vector<HostRoom>& rooms, const CreateParameters& parameters,
               const Need& need) {
   Placement placement = site.config->placement;
-  SameHost same = SameHostFor(site, dynamic_cast<const LibvirtLabel&>(*parameters.label));
+  SameHost same = SameHostFor(site, driver::cloud::As<LibvirtLabel>(*parameters.label));
   if (same == SameHost::kNo) return ChooseHost(rooms, need, placement);
   std::optional<std::string> host = HostOfRequest(site, parameters);
   Chosen together = host ? ChooseHost(OnlyHost(rooms, *host), need, placement)
@@ -214,8 +215,8 @@ SameHost SameHostFor(const Site& site, const LibvirtLabel& label) {
 }
 
 Task<Host*> ChooseHostFor(Site& site, const CreateParameters& parameters, Need need) {
-  const auto& pool = dynamic_cast<const LibvirtPool&>(*parameters.pool);
-  const auto& label = dynamic_cast<const LibvirtLabel&>(*parameters.label);
+  const auto& pool = driver::cloud::As<LibvirtPool>(*parameters.pool);
+  const auto& label = driver::cloud::As<LibvirtLabel>(*parameters.label);
   co_await site.full_labels.AwaitChance(site.environment.loop, label.name);
   std::vector<HostRoom> rooms = co_await ReadRooms(site, pool, label, parameters.image_external_id);
   Chosen chosen = Choose(site, rooms, parameters, need);
