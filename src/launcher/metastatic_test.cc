@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "driver/cloud/cloud_provider.h"
+#include "driver/cloud/own_types.h"
 #include "driver/testing/contract.h"
 #include "drivers/fake/fake_driver.h"
 #include "drivers/metastatic/backing_node.h"
@@ -446,7 +447,7 @@ TEST_F(MetastaticTest, AChangedConfigurationKeepsBackingNodesAndUsers) {
 TEST_F(MetastaticTest, TheAdapterKeepsTheContract) {
   Load("max-parallel-jobs: 2, grace-time: 1");
   auto config = std::make_shared<drivers::MetastaticConfig>(
-      dynamic_cast<const drivers::MetastaticConfig&>(*config_->providers.at(ProviderName("meta"))));
+      driver::cloud::As<drivers::MetastaticConfig>(*config_->providers.at(ProviderName("meta"))));
   config_->providers.erase(ProviderName("meta"));
   StartLauncher();
   auto node_watch = WatchNodes([](const NodeId&, const Node&) {});

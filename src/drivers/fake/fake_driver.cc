@@ -1,5 +1,6 @@
 #include "drivers/fake/fake_driver.h"
 
+#include "driver/cloud/own_types.h"
 #include "drivers/fake/fake_adapter.h"
 #include "drivers/fake/fake_config.h"
 
@@ -17,7 +18,7 @@ std::shared_ptr<const driver::ProviderConfig> FakeDriver::LoadProviderConfig(
 std::unique_ptr<driver::cloud::Adapter> FakeDriver::CreateAdapter(
     const driver::cloud::AdapterEnvironment& environment,
     std::shared_ptr<const driver::ProviderConfig> config) {
-  const FakeSimulation& simulation = dynamic_cast<const FakeConfig&>(*config).simulation;
+  const FakeSimulation& simulation = driver::cloud::As<FakeConfig>(*config).simulation;
   FakeCloud& cloud = clouds_->Of(config->name, environment.loop, environment.random, simulation);
   FakeAdapter::OpenControl open = [] { return nullptr; };
   if (simulation.control_port) {

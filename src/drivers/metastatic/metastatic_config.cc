@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "driver/cloud/own_types.h"
 #include "driver/cloud/section.h"
 #include "drivers/provider_section.h"
 
@@ -139,21 +140,13 @@ auto SlotSettings(const MetastaticLabel& label) {
 }  // namespace
 
 const MetastaticLabel* MetastaticConfig::FindLabel(const LabelName& name) const {
-  return FindIf([&name](const MetastaticLabel& label) { return label.name == name; });
+  return driver::cloud::FindLabel<MetastaticLabel>(
+      *this, [&name](const MetastaticLabel& label) { return label.name == name; });
 }
 
 const MetastaticLabel* MetastaticConfig::FindByBackingLabel(const LabelName& name) const {
-  return FindIf([&name](const MetastaticLabel& label) { return label.backing_label == name; });
-}
-
-const MetastaticLabel* MetastaticConfig::FindIf(std::function<bool(const MetastaticLabel&)> is_it) const {
-  for (const auto& [pool_name, pool] : pools) {
-    for (const auto& [label_name, config] : pool->labels) {
-      const auto& label = dynamic_cast<const MetastaticLabel&>(*config);
-      if (is_it(label)) return &label;
-    }
-  }
-  return nullptr;
+  return driver::cloud::FindLabel<MetastaticLabel>(
+      *this, [&name](const MetastaticLabel& label) { return label.backing_label == name; });
 }
 
 const Schema& MetastaticSchema() {

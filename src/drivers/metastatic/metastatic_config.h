@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,9 +28,6 @@ struct MetastaticConfig : driver::ProviderConfig {
   const MetastaticLabel* FindLabel(const LabelName& name) const;
   // A label whose backing nodes have that label; null: none is configured.
   const MetastaticLabel* FindByBackingLabel(const LabelName& name) const;
-
- private:
-  const MetastaticLabel* FindIf(std::function<bool(const MetastaticLabel&)> is_it) const;
 };
 
 const config::Schema& MetastaticSchema();

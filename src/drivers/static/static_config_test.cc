@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/yaml/yaml_reader.h"
+#include "driver/cloud/own_types.h"
 
 namespace nodepool::drivers {
 namespace {
@@ -33,7 +34,7 @@ std::string ErrorOf(const std::string& text) {
 }
 
 const StaticPool& PoolOf(const StaticConfig& config) {
-  return dynamic_cast<const StaticPool&>(*config.pools.at(PoolName("main")));
+  return driver::cloud::As<StaticPool>(*config.pools.at(PoolName("main")));
 }
 
 TEST(StaticConfigTest, DefaultsOfANode) {

@@ -8,6 +8,7 @@
 #include "async/cleanup.h"
 #include "async/task_group.h"
 #include "driver/cloud/cloud_driver.h"
+#include "driver/cloud/own_types.h"
 #include "driver/operator_tools.h"
 #include "drivers/static/static_config.h"
 #include "drivers/static/static_provider.h"
@@ -45,9 +46,8 @@ class StaticTools : public driver::OperatorTools {
   // Of two entries the first is used.
   std::map<HostIdentity, const StaticNode*> Hosts() const {
     std::map<HostIdentity, const StaticNode*> hosts;
-    for (const auto& [name, pool] : config_->pools) {
-      for (const StaticNode& node : dynamic_cast<const StaticPool&>(*pool).nodes)
-        hosts.emplace(IdentityOf(node), &node);
+    for (const StaticPool* pool : driver::cloud::PoolsOf<StaticPool>(*config_)) {
+      for (const StaticNode& node : pool->nodes) hosts.emplace(IdentityOf(node), &node);
     }
     return hosts;
   }
@@ -76,16 +76,15 @@ std::shared_ptr<const driver::ProviderConfig> StaticDriver::LoadProviderConfig(
 std::unique_ptr<driver::Provider> StaticDriver::CreateProvider(
     driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) {
   HostContact contact = contact_ ? *contact_ : NetworkContact(environment);
-  auto static_config = std::dynamic_pointer_cast<const StaticConfig>(config);
-  return std::make_unique<StaticProvider>(std::move(environment), std::move(static_config),
+  return std::make_unique<StaticProvider>(std::move(environment), driver::cloud::As<StaticConfig>(config),
                                           std::move(contact));
 }
 
 std::unique_ptr<driver::OperatorTools> StaticDriver::CreateOperatorTools(
     driver::ToolsEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) {
   HostContact contact = contact_ ? *contact_ : NetworkContact(environment);
-  auto static_config = std::dynamic_pointer_cast<const StaticConfig>(config);
-  return std::make_unique<StaticTools>(environment.loop, std::move(static_config), std::move(contact));
+  return std::make_unique<StaticTools>(environment.loop, driver::cloud::As<StaticConfig>(config),
+                                       std::move(contact));
 }
 
 }  // namespace nodepool::drivers

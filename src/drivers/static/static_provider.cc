@@ -7,6 +7,7 @@
 #include "async/attempt.h"
 #include "async/cleanup.h"
 #include "base/text.h"
+#include "driver/cloud/own_types.h"
 
 namespace nodepool::drivers {
 
@@ -46,10 +47,9 @@ StaticProvider::StaticProvider(driver::ProviderEnvironment environment,
       config_(std::move(config)),
       contact_(std::move(contact)),
       background_(environment_.loop, logger_) {
-  for (const auto& [name, pool] : config_->pools) {
-    const auto& static_pool = dynamic_cast<const StaticPool&>(*pool);
-    for (const StaticNode& node : static_pool.nodes) {
-      auto host = std::make_unique<StaticHost>(environment_, *config_, static_pool, node, contact_, records_,
+  for (const StaticPool* pool : driver::cloud::PoolsOf<StaticPool>(*config_)) {
+    for (const StaticNode& node : pool->nodes) {
+      auto host = std::make_unique<StaticHost>(environment_, *config_, *pool, node, contact_, records_,
                                                [this] { ReportHosts(); });
       HostIdentity identity = host->identity();
       hosts_.emplace(std::move(identity), std::move(host));  // of two entries the first is used
