@@ -5,6 +5,7 @@
 
 #include "config/provider_settings.h"
 #include "config/yaml/yaml_reader.h"
+#include "driver/cloud/own_types.h"
 #include "drivers/gce/config/gce_settings.h"
 
 namespace nodepool::drivers::gce {
@@ -58,7 +59,7 @@ class GceConfigTest : public ::testing::Test {
   }
   const GceLabel& LabelWith(const std::string& settings) {
     loaded_ = Load({.label = settings});
-    return dynamic_cast<const GceLabel&>(*loaded_->pools.at(PoolName("main"))->labels.at(LabelName("l")));
+    return driver::cloud::As<GceLabel>(*loaded_->pools.at(PoolName("main"))->labels.at(LabelName("l")));
   }
 
   config::Config config_;
@@ -117,7 +118,7 @@ TEST_F(GceConfigTest, WhatTheDaemonsRead) {
   EXPECT_FALSE(loaded_->manages_images);
   const auto& pool = loaded_->pools.at(PoolName("main"));
   EXPECT_TRUE(pool->use_internal_ip);
-  const auto& label = dynamic_cast<const GceLabel&>(*pool->labels.at(LabelName("l")));
+  const auto& label = driver::cloud::As<GceLabel>(*pool->labels.at(LabelName("l")));
   EXPECT_FALSE(label.host_key_checking);
   EXPECT_THAT(label.instance_types, ElementsAre("a", "b"));
   EXPECT_EQ(label.volume_type, "pd-ssd");
