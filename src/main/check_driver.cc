@@ -79,6 +79,7 @@ int CheckDriver(const DriverCheck& check) {
                 fmt::format("{} has no provider {} whose driver is known; it has {}. A driver from elsewhere "
                             "needs --drivers-dir or NODEPOOL_DRIVERS_PATH",
                             check.config_path, check.provider, Names((*loaded)->providers)));
+  // The driver may come from elsewhere, and only those of clouds have adapters.
   auto* driver = dynamic_cast<driver::cloud::CloudDriver*>(drivers.Find(config->second->driver));
   if (driver == nullptr)
     throw Error(Verdict::kInvalid,

@@ -271,6 +271,7 @@ std::shared_ptr<spdlog::sinks::sink> OpenSink(const Handler& handler) {
 }
 
 void ReopenFile(spdlog::sinks::sink& sink) {
+  // spdlog's sinks have no such operation, and all but files need none.
   if (auto* file = dynamic_cast<FileSink*>(&sink)) file->Reopen();
 }
 
