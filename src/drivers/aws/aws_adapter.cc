@@ -4,9 +4,6 @@
 #include "drivers/aws/compute/instance_request.h"
 #include "drivers/aws/compute/machines.h"
 #include "drivers/aws/compute/quota.h"
-#include "drivers/aws/images/image_leaks.h"
-#include "drivers/aws/images/remove_image.h"
-#include "drivers/aws/images/upload_image.h"
 
 namespace nodepool::drivers::aws {
 
@@ -20,7 +17,9 @@ AwsAdapter::AwsAdapter(driver::cloud::AdapterEnvironment environment,
                        const std::shared_ptr<const driver::ProviderConfig>& config, Account account,
                        Variables variables, std::unique_ptr<net::HttpClient> client)
     : CloudAdapter(config),
-      cloud_(std::move(environment), config_, std::move(account), std::move(variables), std::move(client)) {}
+      environment_(std::move(environment)),
+      services_(environment_, *config_, std::move(account), std::move(variables), std::move(client),
+                logger_) {}
 
 void AwsAdapter::Start() { cloud_.templates.Start(); }
 
@@ -40,12 +39,34 @@ Task<> AwsAdapter::Delete(MachineReport& machine, boost::json::value external_id
 
 Task<std::vector<Instance>> AwsAdapter::ListInstances() { return ListMachines(cloud_); }
 
-Task<std::vector<Resource>> AwsAdapter::ListResources() { return ListMarked(cloud_); }
+Task<std::vector<Resource>> AwsAdapter::ListResources() {
+  std::vector<Resource> resources = co_await MarkedInstances(cloud_.instances);
+  Task<std::vector<Resource>> volumes = MarkedVolumes(services_.ec2(), config_->name.str());
+  co_await Append("volumes", std::move(volumes), resources);
+  // Labels may have had dedicated hosts before, and the builder images.
+  bool is_due = rare_sweeps_.Begin();
+  bool has_images = is_due || driver::cloud::MayHaveImages(environment_.framework, *config_);
+  if (has_images) co_await AppendMarkedImages(images_, resources);
+  if (is_due) co_await AbortOldUploads(images_);
+  bool has_hosts = is_due || driver::cloud::AnyLabel<AwsLabel>(*config_, &AwsLabel::dedicated_host);
+  if (!has_hosts) co_return resources;
+  Task<std::vector<Resource>> hosts = MarkedHosts(services_.ec2(), config_->name.str());
+  co_await Append("dedicated hosts", std::move(hosts), resources);
+  co_return resources;
+}
 
-Task<> AwsAdapter::DeleteResource(Resource resource) { return DeleteMarked(cloud_, std::move(resource)); }
+Task<> AwsAdapter::Append(const char* what, Task<std::vector<Resource>> list,
+                          std::vector<Resource>& resources) {
+  return driver::cloud::AppendListed(logger_, config_->name, what, std::move(list), resources);
+}
+
+Task<> AwsAdapter::DeleteResource(Resource resource) {
+  return IsOfImages(resource) ? DeleteMarkedImage(services_, std::move(resource))
+                              : DeleteMarked(cloud_, std::move(resource));
+}
 
 Task<std::vector<boost::json::value>> AwsAdapter::MissingMachines(std::vector<boost::json::value> ids) {
-  return MissingInstances(cloud_, std::move(ids));
+  return MissingInstances(cloud_.instances, std::move(ids));
 }
 
 Task<std::vector<driver::cloud::AnnouncedEnd>> AwsAdapter::AnnouncedEnds(
@@ -57,26 +78,28 @@ Task<std::optional<std::string>> AwsAdapter::ConsoleLog(const driver::LabelConfi
                                                         boost::json::value external_id) {
   std::string instance = ReadExternalId(external_id).instance;
   if (instance.empty()) co_return std::nullopt;
-  std::optional<std::string> console = co_await ReadConsole(cloud_.ec2, std::move(instance));
+  std::optional<std::string> console = co_await ReadConsole(services_.ec2(), std::move(instance));
   co_return console;
 }
 
-Task<QuotaInformation> AwsAdapter::QuotaLimits() { return ReadLimits(cloud_); }
+Task<QuotaInformation> AwsAdapter::QuotaLimits() { return ReadLimits(*config_, cloud_.types, limits_); }
 
 QuotaInformation AwsAdapter::QuotaForLabel(const driver::LabelConfig& label) {
   return NeedOf(cloud_, Own(label));
 }
 
 Task<std::string> AwsAdapter::UploadImage(ImageUpload upload) {
-  return aws::UploadImage(cloud_, std::move(upload));
+  return aws::UploadImage(images_, std::move(upload));
 }
 
 Task<> AwsAdapter::DeleteImage(std::string external_id) {
-  return aws::DeleteImage(cloud_, std::move(external_id));
+  return aws::DeleteImage(images_, std::move(external_id));
 }
 
-Task<std::vector<driver::ListedImage>> AwsAdapter::ListImages() { return ListUploadedImages(cloud_); }
+Task<std::vector<driver::ListedImage>> AwsAdapter::ListImages() {
+  return ListUploadedImages(services_.ec2());
+}
 
-Task<> AwsAdapter::Stop() { co_await cloud_.tasks.Stop(); }
+Task<> AwsAdapter::Stop() { co_await tasks_.Stop(); }
 
 }  // namespace nodepool::drivers::aws

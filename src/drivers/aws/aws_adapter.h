@@ -3,7 +3,11 @@
 #include <memory>
 
 #include "driver/cloud/cloud_adapter.h"
+#include "driver/cloud/leaks/leak_search.h"
+#include "drivers/aws/api/services.h"
 #include "drivers/aws/aws_cloud.h"
+#include "drivers/aws/compute/account_limits.h"
+#include "drivers/aws/images/images.h"
 
 namespace nodepool::drivers::aws {
 
@@ -35,7 +39,18 @@ class AwsAdapter : public driver::cloud::CloudAdapter<AwsConfig, AwsLabel, AwsPo
   Task<> Stop() override;
 
  private:
-  AwsCloud cloud_;
+  // Adds one kind to what is searched for leaks.
+  Task<> Append(const char* what, Task<std::vector<driver::cloud::Resource>> list,
+                std::vector<driver::cloud::Resource>& resources);
+
+  driver::cloud::AdapterEnvironment environment_;
+  log::Logger logger_{"nodepool.AwsAdapter." + config_->name.value};
+  Services services_;
+  TaskGroup tasks_{environment_.loop, logger_};
+  AccountLimits limits_{environment_.loop, services_.quotas(), logger_};
+  AwsCloud cloud_{environment_, *config_, services_.region(), services_.ec2(), tasks_, logger_};
+  ImageContext images_{environment_, *config_, services_, logger_};
+  driver::cloud::RareSweeps rare_sweeps_;
 };
 
 }  // namespace nodepool::drivers::aws

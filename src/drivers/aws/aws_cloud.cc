@@ -2,57 +2,33 @@
 
 #include "base/json_fields.h"
 #include "driver/cloud/launch/instance.h"
+#include "drivers/aws/credentials/account.h"
 
 namespace nodepool::drivers::aws {
 
 namespace {
 
-constexpr Duration kRenewBefore = std::chrono::minutes(15);
 constexpr Duration kRecent = std::chrono::minutes(5);
 constexpr const char* kInstanceKey = "instance";
 constexpr const char* kHostKey = "host";
-constexpr const char* kCloudName = "AWS";
 
 }  // namespace
 
-AwsCloud::AwsCloud(driver::cloud::AdapterEnvironment for_environment,
-                   std::shared_ptr<const AwsConfig> provider, Account for_account, Variables variables,
-                   std::unique_ptr<net::HttpClient> client)
-    : environment(std::move(for_environment)),
-      config(std::move(provider)),
-      account(std::move(for_account)),
-      http(std::move(client)),
-      clock(environment.loop, logger, kCloudName),
-      fetcher(environment.loop, *http, clock, account, std::move(variables),
-              config->profile_name.has_value()),
-      credentials(
-          environment.loop, [this] { return fetcher.Fetch(); }, kRenewBefore),
-      ec2_signer(clock, credentials, SigningScope{account.region, kEc2.name}),
-      ec2(environment.loop, environment.blocking_pool, environment.random, *http, account, ec2_signer, logger,
-          Ec2::Options{config->rate, {environment.observer, config->name, "aws"}}),
-      quotas_signer(clock, credentials, SigningScope{account.region, kServiceQuotas.name}),
-      quotas(environment.loop, environment.blocking_pool, environment.random, *http, account, quotas_signer,
-             logger, config->rate, {environment.observer, config->name, "aws"}),
-      s3_signer(clock, credentials, SigningScope{account.region, kS3.name}),
-      ebs_signer(clock, credentials, SigningScope{account.region, kEbs.name}),
-      ebs(environment.loop, environment.blocking_pool, environment.random, *http, account, ebs_signer, logger,
-          {environment.observer, config->name, "aws"}),
-      tasks(environment.loop, logger),
-      types(ec2),
-      limits(environment.loop, quotas, logger),
+AwsCloud::AwsCloud(const driver::cloud::AdapterEnvironment& for_environment, const AwsConfig& provider,
+                   const std::string& of_region, Ec2& client, TaskGroup& tasks, const log::Logger& logger)
+    : environment(for_environment),
+      config(provider),
+      region(of_region),
+      ec2(client),
+      types(ec2, logger),
       images(environment.loop, ec2),
-      templates(environment, *config, ec2, tasks, logger),
+      templates(environment, config, ec2, tasks, logger),
       terminations(ec2, tasks),
       recent(environment.loop, kRecent),
-      instances(tasks, environment.random, logger, "instances of provider " + config->name.str(),
-                [this] { return ListInstancesOf(ec2, config->name.str()); }),
-      hosts(tasks, environment.random, logger, "dedicated hosts of provider " + config->name.str(),
-            [this] { return ListHostsOf(ec2, config->name.str()); }) {
-  if (!config->bucket) return;
-  driver::cloud::api::CallMetrics metrics{environment.observer, config->name, "aws"};
-  s3.emplace(environment.loop, environment.blocking_pool, environment.random, *http, account, s3_signer,
-             logger, std::move(metrics), *config->bucket);
-}
+      instances(tasks, environment.random, logger, "instances of provider " + config.name.str(),
+                [this] { return ListInstancesOf(ec2, config.name.str()); }),
+      hosts(tasks, environment.random, logger, "dedicated hosts of provider " + config.name.str(),
+            [this] { return ListHostsOf(ec2, config.name.str()); }) {}
 
 boost::json::value ExternalId(const MachineId& id) {
   boost::json::object external_id;
@@ -74,7 +50,7 @@ driver::cloud::Instance Describe(const AwsCloud& cloud, const Ec2Instance& insta
   described.name = name == instance.tags.end() ? instance.id : name->second;
   described.metadata = instance.tags;
   described.cloud = kCloudName;
-  described.region = cloud.account.region;
+  described.region = cloud.region;
   if (!instance.zone.empty()) described.az = instance.zone;
   driver::cloud::SetAddresses({instance.public_ipv4, instance.ipv6, instance.private_ipv4}, described);
   described.quota =

@@ -25,7 +25,7 @@ constexpr int kTemplateRepeats = 2;
 
 Task<std::string> FindImage(AwsCloud& cloud, const CreateParameters& parameters) {
   if (parameters.image_external_id) co_return *parameters.image_external_id;
-  AwsCloudImage image = cloud.config->cloud_images.at(LabelOf(parameters).cloud_image.value_or(""));
+  AwsCloudImage image = cloud.config.cloud_images.at(LabelOf(parameters).cloud_image.value_or(""));
   std::string id = co_await cloud.images.IdOf(std::move(image));
   co_return id;
 }
@@ -100,16 +100,16 @@ Task<Ec2Instance> SubmitInstance(AwsCloud& cloud, const CreateParameters& parame
 }
 
 // Another launcher of the provider, with another configuration, may remove the template meanwhile.
-Task<FleetAnswer> RequestFleet(AwsCloud& cloud, const Query& query) {
+Task<FleetAnswer> RequestFleet(Ec2& ec2, LaunchTemplates& templates, const Query& query) {
   for (int again = kTemplateRepeats;; --again) {
-    co_await cloud.templates.WaitReady();
+    co_await templates.WaitReady();
     Query copy = query;
-    Task<FleetAnswer> call = cloud.ec2.Call<FleetAnswer>(std::move(copy), &ReadFleet);
+    Task<FleetAnswer> call = ec2.Call<FleetAnswer>(std::move(copy), &ReadFleet);
     Outcome<FleetAnswer> made = co_await Attempt(std::move(call));
     if (made) co_return std::move(*made);
     bool lacks_template = CodeOf(made.error()).starts_with("InvalidLaunchTemplate");
     if (!lacks_template || again == 0) made.error().Rethrow();
-    cloud.templates.MakeAgain();
+    templates.MakeAgain();
   }
 }
 
@@ -117,11 +117,11 @@ Task<FleetAnswer> RequestFleet(AwsCloud& cloud, const Query& query) {
 Task<Ec2Instance> SubmitFleet(AwsCloud& cloud, const CreateParameters& parameters,
                               const log::Logger& logger) {
   std::shared_ptr<const MachineImage> image = co_await DescribeImage(cloud, parameters);
-  LaunchTemplate used = TemplateOf(LabelOf(parameters), PoolOf(parameters), cloud.config->name.str());
+  LaunchTemplate used = TemplateOf(LabelOf(parameters), PoolOf(parameters), cloud.config.name.str());
   const std::map<std::string, std::string> tags = InstanceTags(parameters, logger);
   while (true) {
     const Query query = CreateFleet(parameters, *image, used.name, tags, cloud.environment.random.UuidHex());
-    Outcome<FleetAnswer> made = co_await Attempt(RequestFleet(cloud, query));
+    Outcome<FleetAnswer> made = co_await Attempt(RequestFleet(cloud.ec2, cloud.templates, query));
     if (!made) ThrowRefusal(cloud, parameters, made.error());
     if (!made->instance.empty()) {
       Ec2Instance instance;
@@ -131,7 +131,7 @@ Task<Ec2Instance> SubmitFleet(AwsCloud& cloud, const CreateParameters& parameter
     // EC2 may throttle what it does for a fleet itself; that costs no attempt either.
     bool is_throttled = std::ranges::any_of(made->errors, &MeansThrottled, &FleetError::code);
     if (!is_throttled) ThrowFleetErrors(made->errors);
-    co_await cloud.loop().SleepFor(kThrottledFleet);
+    co_await cloud.environment.loop.SleepFor(kThrottledFleet);
   }
 }
 
@@ -144,7 +144,8 @@ Task<Ec2Instance> SubmitFleet(AwsCloud& cloud, const CreateParameters& parameter
 }
 
 // Ends when the instance runs and has its addresses.
-Task<Ec2Instance> WaitUsable(AwsCloud& cloud, std::string id, bool wants_address) {
+Task<Ec2Instance> WaitUsable(Loop& loop, driver::cloud::api::ListCache<Ec2Instances>& instances,
+                             std::string id, bool wants_address) {
   driver::cloud::StartSteps<Ec2Instance> steps;
   steps.runs = [](const Ec2Instance& instance) {
     if (instance.is_lost()) ThrowEnd(instance);
@@ -155,20 +156,19 @@ Task<Ec2Instance> WaitUsable(AwsCloud& cloud, std::string id, bool wants_address
     throw LaunchError(LaunchError::Kind::kStatus,
                       fmt::format("instance {} vanished while it was started", id));
   };
-  driver::cloud::StartFollowing<Ec2Instance> following(cloud.loop(), cloud.instances, id, wants_address,
-                                                       std::move(steps));
+  driver::cloud::StartFollowing<Ec2Instance> following(loop, instances, id, wants_address, std::move(steps));
   Ec2Instance usable = co_await following.Await();
   co_return usable;
 }
 
 // Which of the label's types it is, what that costs and, of a fleet with several candidates, who chose it.
-void AddChoice(const AwsCloud& cloud, const CreateParameters& parameters, const Ec2Instance& made,
+void AddChoice(const AwsConfig& config, const CreateParameters& parameters, const Ec2Instance& made,
                Instance& instance) {
   const AwsLabel& label = LabelOf(parameters);
   bool is_configured = std::ranges::find(label.instance_types, made.type) != label.instance_types.end();
   if (!is_configured) return;
   instance.machine_type = made.type + (label.use_spot ? " spot" : "");
-  instance.hourly_price = PriceOf(*cloud.config, label, made.type);
+  instance.hourly_price = PriceOf(config, label, made.type);
   if (!label.fleet_strategy || CandidatesOf(label, PoolOf(parameters)).size() < 2) return;
   instance.choice =
       fmt::format("{} in {}, chosen by AWS ({})", instance.machine_type, made.zone, *label.fleet_strategy);
@@ -195,12 +195,14 @@ Task<Instance> CreateMachine(AwsCloud& cloud, MachineReport& machine, CreatePara
   co_await machine.SetExternalId(std::move(external_id));
   if (submitted.is_lost()) ThrowEnd(submitted);
   machine.SetState("creating instance");
-  Ec2Instance running = co_await WaitUsable(cloud, submitted.id, PoolOf(parameters).public_ipv4);
+  Task<Ec2Instance> wait =
+      WaitUsable(cloud.environment.loop, cloud.instances, submitted.id, PoolOf(parameters).public_ipv4);
+  Ec2Instance running = co_await std::move(wait);
   machine.SetState("complete");
   running.host = host;
   Instance instance = Describe(cloud, running);
-  instance.quota = NeedOf(cloud, label, running.type);
-  AddChoice(cloud, parameters, running, instance);
+  instance.quota = NeedOf(cloud.types, label, running.type);
+  AddChoice(cloud.config, parameters, running, instance);
   co_return instance;
 }
 

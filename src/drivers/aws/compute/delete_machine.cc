@@ -11,7 +11,7 @@ Task<bool> Terminate(AwsCloud& cloud, std::string id) {
   while (true) {
     bool is_known = co_await cloud.terminations.Terminate(id);
     if (is_known || !cloud.recent.Find(id)) co_return is_known;
-    co_await cloud.loop().SleepFor(kAgain);
+    co_await cloud.environment.loop.SleepFor(kAgain);
   }
 }
 

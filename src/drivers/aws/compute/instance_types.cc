@@ -47,6 +47,14 @@ Task<> InstanceTypes::Learn(std::set<std::string> names) {
   if (!batch.empty()) co_await Ask(std::move(batch));
 }
 
+void InstanceTypes::WarnOfUnknown(const std::set<std::string>& names) {
+  for (const std::string& name : names) {
+    if (Find(name) != nullptr || !warned_of_.insert(name).second) continue;
+    logger_.Warning(
+        "The size of instance type {} is not known; an instance of it counts as one instance only", name);
+  }
+}
+
 driver::QuotaInformation InstanceTypes::NeedOf(const std::string& name, bool is_spot) const {
   const TypeSize* type = Find(name);
   if (type == nullptr) return driver::QuotaInformation::OneInstance();

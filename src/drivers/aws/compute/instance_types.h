@@ -26,10 +26,13 @@ driver::QuotaInformation NeedOfHost(const std::string& type);
 // What is known of EC2's kinds of machines, by name.
 class InstanceTypes : public driver::cloud::MachineSizes<std::string, TypeSize> {
  public:
-  explicit InstanceTypes(Ec2& ec2) : ec2_(ec2) {}
+  // EC2's client outlives it.
+  InstanceTypes(Ec2& ec2, log::Logger logger) : ec2_(ec2), logger_(std::move(logger)) {}
 
   // Asks for those that are not known yet, up to 100 at a time.
   Task<> Learn(std::set<std::string> names);
+  // Logs once of each that EC2 does not know, of an instance that exists.
+  void WarnOfUnknown(const std::set<std::string>& names);
   // One instance with its size, also under the code of its quota; of an unknown type, one instance.
   driver::QuotaInformation NeedOf(const std::string& name, bool is_spot) const;
 
@@ -37,6 +40,8 @@ class InstanceTypes : public driver::cloud::MachineSizes<std::string, TypeSize> 
   Task<> Ask(std::vector<std::string> names);
 
   Ec2& ec2_;
+  log::Logger logger_;
+  std::set<std::string> warned_of_;
 };
 
 }  // namespace nodepool::drivers::aws

@@ -3,13 +3,9 @@
 #include <set>
 
 #include "async/attempt.h"
-#include "driver/cloud/leaks/leak_search.h"
-#include "driver/cloud/own_types.h"
 #include "drivers/aws/compute/instance.h"
 #include "drivers/aws/compute/machines.h"
 #include "drivers/aws/compute/quota.h"
-#include "drivers/aws/images/image_leaks.h"
-#include "drivers/aws/images/own_images.h"
 #include "drivers/aws/storage/volumes.h"
 
 namespace nodepool::drivers::aws {
@@ -28,43 +24,15 @@ std::string EndOf(const Ec2Instance& instance) {
   return instance.reason_code.empty() ? text : text + ", " + instance.reason_code;
 }
 
-void WarnOfOddTypes(AwsCloud& cloud, const std::set<std::string>& types) {
-  for (const std::string& type : types) {
-    if (cloud.types.Find(type) != nullptr || !cloud.odd_types.insert(type).second) continue;
-    cloud.logger.Warning(
-        "The size of instance type {} is not known; an instance of it counts as one instance only", type);
-  }
-}
-
 // What volumes use, by the instance that they are attached to; empty if no label's volumes have limits.
-Task<std::map<std::string, driver::QuotaInformation>> UseOfVolumes(AwsCloud& cloud) {
+Task<std::map<std::string, driver::QuotaInformation>> UseOfVolumes(Ec2& ec2, const AwsConfig& config) {
   std::map<std::string, driver::QuotaInformation> used;
-  if (!CountsVolumes(*cloud.config)) co_return used;
-  std::vector<Volume> volumes = co_await ListAllVolumes(cloud.ec2);
+  if (!CountsVolumes(config)) co_return used;
+  std::vector<Volume> volumes = co_await ListAllVolumes(ec2);
   for (const Volume& volume : volumes) {
     if (!volume.instance.empty()) used[volume.instance].Add(UseOf(volume));
   }
   co_return used;
-}
-
-Task<std::vector<Resource>> MarkedVolumes(AwsCloud& cloud) {
-  std::string provider = cloud.config->name.str();
-  std::vector<Volume> volumes = co_await ListUnusedVolumes(cloud.ec2, std::move(provider));
-  std::vector<Resource> resources;
-  for (Volume& volume : volumes) {
-    resources.push_back({kVolume, std::move(volume.id), std::move(volume.tags), true});
-  }
-  co_return resources;
-}
-
-Task<std::vector<Resource>> MarkedHosts(AwsCloud& cloud) {
-  std::string provider = cloud.config->name.str();
-  Hosts hosts = co_await ListHostsOf(cloud.ec2, std::move(provider));
-  std::vector<Resource> resources;
-  for (auto& [id, host] : hosts) {
-    if (!host.is_gone()) resources.push_back({kHost, id, std::move(host.tags)});
-  }
-  co_return resources;
 }
 
 }  // namespace
@@ -74,8 +42,8 @@ Task<std::vector<Instance>> ListMachines(AwsCloud& cloud) {
   std::set<std::string> types;
   for (const auto& [id, instance] : instances) types.insert(instance.type);
   co_await cloud.types.Learn(types);
-  WarnOfOddTypes(cloud, types);
-  std::map<std::string, driver::QuotaInformation> volumes = co_await UseOfVolumes(cloud);
+  cloud.types.WarnOfUnknown(types);
+  std::map<std::string, driver::QuotaInformation> volumes = co_await UseOfVolumes(cloud.ec2, cloud.config);
   std::vector<Instance> machines;
   for (const auto& [id, instance] : instances) {
     if (instance.is_gone()) continue;
@@ -85,26 +53,31 @@ Task<std::vector<Instance>> ListMachines(AwsCloud& cloud) {
   co_return machines;
 }
 
-Task<std::vector<Resource>> ListMarked(AwsCloud& cloud) {
-  auto listing = co_await cloud.instances.NotOlderThan(kListAge);
+Task<std::vector<Resource>> MarkedInstances(driver::cloud::api::ListCache<Ec2Instances>& instances) {
+  auto listing = co_await instances.NotOlderThan(kListAge);
   std::vector<Resource> resources;
   for (const auto& [id, instance] : *listing.items) {
     bool is_going = instance.is_gone() || instance.state == "shutting-down";
     if (!is_going) resources.push_back({kInstance, id, instance.tags});
   }
-  Task<std::vector<Resource>> volumes = MarkedVolumes(cloud);
-  co_await driver::cloud::AppendListed(cloud.logger, cloud.config->name, "volumes", std::move(volumes),
-                                       resources);
-  // Labels may have had dedicated hosts before, and the builder images.
-  bool is_due = cloud.rare_sweeps.Begin();
-  bool has_images = is_due || driver::cloud::MayHaveImages(cloud.environment.framework, *cloud.config);
-  if (has_images) co_await AppendMarkedImages(cloud, resources);
-  if (is_due) co_await AbortOldUploads(cloud);
-  bool has_hosts = driver::cloud::AnyLabel<AwsLabel>(*cloud.config, &AwsLabel::dedicated_host);
-  if (!is_due && !has_hosts) co_return resources;
-  Task<std::vector<Resource>> hosts = MarkedHosts(cloud);
-  co_await driver::cloud::AppendListed(cloud.logger, cloud.config->name, "dedicated hosts", std::move(hosts),
-                                       resources);
+  co_return resources;
+}
+
+Task<std::vector<Resource>> MarkedVolumes(Ec2& ec2, std::string provider) {
+  std::vector<Volume> volumes = co_await ListUnusedVolumes(ec2, std::move(provider));
+  std::vector<Resource> resources;
+  for (Volume& volume : volumes) {
+    resources.push_back({kVolume, std::move(volume.id), std::move(volume.tags), true});
+  }
+  co_return resources;
+}
+
+Task<std::vector<Resource>> MarkedHosts(Ec2& ec2, std::string provider) {
+  Hosts hosts = co_await ListHostsOf(ec2, std::move(provider));
+  std::vector<Resource> resources;
+  for (auto& [id, host] : hosts) {
+    if (!host.is_gone()) resources.push_back({kHost, id, std::move(host.tags)});
+  }
   co_return resources;
 }
 
@@ -120,19 +93,14 @@ Task<> DeleteMarked(AwsCloud& cloud, Resource resource) {
     };
     co_await cloud.instances.Until(is_empty);
     co_await ReleaseHost(cloud.ec2, resource.id);
-  } else if (resource.type == kImageKind) {
-    co_await DeregisterImage(cloud.ec2, std::move(resource.id));
-  } else if (resource.type == kSnapshotKind) {
-    co_await DeleteSnapshot(cloud.ec2, std::move(resource.id));
-  } else if (resource.type == kObjectKind) {
-    if (cloud.s3) co_await cloud.s3->DeleteObject(std::move(resource.id));
   } else {
     co_await cloud.terminations.Terminate(std::move(resource.id));
   }
 }
 
-Task<std::vector<boost::json::value>> MissingInstances(AwsCloud& cloud, std::vector<boost::json::value> ids) {
-  auto listing = co_await cloud.instances.NotOlderThan(kListAge);
+Task<std::vector<boost::json::value>> MissingInstances(driver::cloud::api::ListCache<Ec2Instances>& instances,
+                                                       std::vector<boost::json::value> ids) {
+  auto listing = co_await instances.NotOlderThan(kListAge);
   std::erase_if(ids, [&](const boost::json::value& id) {
     auto found = listing.items->find(ReadExternalId(id).instance);
     return found != listing.items->end() && !found->second.is_lost();

@@ -21,11 +21,16 @@ Task<> DeleteMachine(AwsCloud& cloud, driver::cloud::MachineReport& machine, Mac
 Task<std::vector<driver::cloud::Instance>> ListMachines(AwsCloud& cloud);
 
 // Instances, unused volumes and dedicated hosts with this provider's tag (driver-aws.md 17).
-Task<std::vector<driver::cloud::Resource>> ListMarked(AwsCloud& cloud);
+Task<std::vector<driver::cloud::Resource>> MarkedInstances(
+    driver::cloud::api::ListCache<Ec2Instances>& instances);
+Task<std::vector<driver::cloud::Resource>> MarkedVolumes(Ec2& ec2, std::string provider);
+Task<std::vector<driver::cloud::Resource>> MarkedHosts(Ec2& ec2, std::string provider);
+// Deletes one of them.
 Task<> DeleteMarked(AwsCloud& cloud, driver::cloud::Resource resource);
 
 // Those of `ids` whose instances ended, were stopped or are not listed (driver-aws.md 21).
-Task<std::vector<boost::json::value>> MissingInstances(AwsCloud& cloud, std::vector<boost::json::value> ids);
+Task<std::vector<boost::json::value>> MissingInstances(driver::cloud::api::ListCache<Ec2Instances>& instances,
+                                                       std::vector<boost::json::value> ids);
 
 // Those of `ids` whose instances are listed as ended or stopped, or whose spot instances AWS has announced to
 // take away.

@@ -57,12 +57,12 @@ QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label) {
                 fmt::format("no node of label {} can be made: {}", label.name, label.fault));
   }
   auto need = [&](const std::string& type, const TypeSize&) {
-    return NeedOf(cloud, label, type).resources();
+    return NeedOf(cloud.types, label, type).resources();
   };
   std::optional<Resources> least =
       cloud.types.LeastNeed(label.instance_types, need, "the instance types of AWS are not known yet");
   if (!least) {
-    throw Error(Verdict::kInvalid, fmt::format("region {} has no instance type {}", cloud.account.region,
+    throw Error(Verdict::kInvalid, fmt::format("region {} has no instance type {}", cloud.region,
                                                Excerpt(Join(label.instance_types, ", "))));
   }
   if (label.fleet_strategy && !cloud.templates.are_ready()) {
@@ -71,17 +71,17 @@ QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label) {
   return QuotaInformation::Amount(std::move(*least));
 }
 
-QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label, const std::string& type) {
-  QuotaInformation need = label.dedicated_host ? NeedOfHost(type) : cloud.types.NeedOf(type, label.use_spot);
+QuotaInformation NeedOf(const InstanceTypes& types, const AwsLabel& label, const std::string& type) {
+  QuotaInformation need = label.dedicated_host ? NeedOfHost(type) : types.NeedOf(type, label.use_spot);
   const RootVolume& volume = label.volume;
   need.Add(UseOfVolume(volume.type.value_or(""), volume.size.value_or(0), volume.iops.value_or(0)));
   return need;
 }
 
-Task<QuotaInformation> ReadLimits(AwsCloud& cloud) {
-  UsedCodes used = CodesOf(*cloud.config);
-  co_await cloud.types.Learn(used.types);
-  Resources limits = co_await cloud.limits.Read(used.instances, used.storage, used.iops);
+Task<QuotaInformation> ReadLimits(const AwsConfig& config, InstanceTypes& types, AccountLimits& account) {
+  UsedCodes used = CodesOf(config);
+  co_await types.Learn(used.types);
+  Resources limits = co_await account.Read(used.instances, used.storage, used.iops);
   co_return QuotaInformation::Limit(std::move(limits));
 }
 

@@ -5,6 +5,7 @@
 
 #include "driver/quota_information.h"
 #include "drivers/aws/aws_cloud.h"
+#include "drivers/aws/compute/account_limits.h"
 #include "drivers/aws/storage/volumes.h"
 
 namespace nodepool::drivers::aws {
@@ -16,11 +17,12 @@ namespace nodepool::drivers::aws {
 driver::QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label);
 
 // What a node of the label uses that is of one of its types.
-driver::QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label, const std::string& type);
+driver::QuotaInformation NeedOf(const InstanceTypes& types, const AwsLabel& label, const std::string& type);
 
 // The account's limits of what the provider's labels use; everything else is unlimited. Also learns the sizes
 // of the labels' instance types.
-Task<driver::QuotaInformation> ReadLimits(AwsCloud& cloud);
+Task<driver::QuotaInformation> ReadLimits(const AwsConfig& config, InstanceTypes& types,
+                                          AccountLimits& account);
 
 // The code of the quota that is used up when AWS refuses a node of the label, of this type, with `refusal`: a
 // resource of what the node needs. Empty: it is not known which, as of addresses.

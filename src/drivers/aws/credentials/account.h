@@ -9,6 +9,9 @@
 
 namespace nodepool::drivers::aws {
 
+// In logs, errors and records.
+inline constexpr const char* kCloudName = "AWS";
+
 // A service of AWS: how it is called in signatures, host names and variables.
 struct ServiceNames {
   const char* name;      // in host names and signatures

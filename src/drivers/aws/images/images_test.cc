@@ -9,7 +9,6 @@
 #include "base/digest.h"
 #include "drivers/aws/api/ebs.h"
 #include "drivers/aws/api/s3.h"
-#include "drivers/aws/images/image_leaks.h"
 #include "drivers/aws/images/import_tasks.h"
 #include "drivers/aws/images/put_file.h"
 #include "drivers/aws/images/upload_tags.h"

@@ -112,34 +112,34 @@ Task<std::optional<MachineImage>> FindImage(Ec2& ec2, std::string id) {
   co_return std::move(images->front());
 }
 
-Task<std::string> RegisterImage(AwsCloud& cloud, const driver::ImageUploadParameters& upload,
+Task<std::string> RegisterImage(Loop& loop, Ec2& ec2, const driver::ImageUploadParameters& upload,
                                 const UploadMarks& marks, const Snapshot& snapshot) {
   for (int tries = 1;; ++tries) {
-    Task<std::string> call = cloud.ec2.Call<std::string>(Registration(upload, snapshot), &ReadImageId);
+    Task<std::string> call = ec2.Call<std::string>(Registration(upload, snapshot), &ReadImageId);
     Outcome<std::string> id = co_await Attempt(std::move(call));
     if (id && !id->empty()) co_return *id;
     if (id) throw Error(Verdict::kRetry, "AWS registered an image and returned no id");
     std::string code = CodeOf(id.error());
     if (code == "InvalidAMIName.Duplicate") {
-      std::string own = co_await FindRegistered(cloud.ec2, upload.name, marks);
+      std::string own = co_await FindRegistered(ec2, upload.name, marks);
       if (!own.empty()) co_return own;
     }
     bool is_unknown = code == "InvalidSnapshot.NotFound" && tries < kMaxUnknown;
     if (!is_unknown) id.error().Rethrow();
-    co_await cloud.loop().SleepFor(kImagePause);
+    co_await loop.SleepFor(kImagePause);
   }
 }
 
-Task<> AwaitAvailable(AwsCloud& cloud, std::string id) {
+Task<> AwaitAvailable(Loop& loop, Ec2& ec2, std::string id) {
   for (int unknown = 0; unknown < kMaxUnknown;) {
-    std::optional<MachineImage> image = co_await FindImage(cloud.ec2, id);
+    std::optional<MachineImage> image = co_await FindImage(ec2, id);
     if (!image) ++unknown;
     if (image && image->state == "available") co_return;
     if (image && std::ranges::find(kFailedStates, image->state) != kFailedStates.end()) {
       throw Error(Verdict::kFail, fmt::format("image {} went into state {}: {}", id, image->state,
                                               Excerpt(image->state_reason, 300)));
     }
-    co_await cloud.loop().SleepFor(kImagePause);
+    co_await loop.SleepFor(kImagePause);
   }
   throw Error(Verdict::kFail, fmt::format("image {} has vanished", id));
 }

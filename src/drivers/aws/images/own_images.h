@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "drivers/aws/api/ec2.h"
-#include "drivers/aws/aws_cloud.h"
 #include "drivers/aws/images/upload_tags.h"
+#include "drivers/aws/storage/machine_images.h"
 
 namespace nodepool::drivers::aws {
 
@@ -39,11 +39,11 @@ Task<std::vector<MachineImage>> ListOwnImages(Ec2& ec2, std::string filter, std:
 Task<std::optional<MachineImage>> FindImage(Ec2& ec2, std::string id);
 
 // Makes an image of a snapshot (driver-aws.md 15.3); returns its id.
-Task<std::string> RegisterImage(AwsCloud& cloud, const driver::ImageUploadParameters& upload,
+Task<std::string> RegisterImage(Loop& loop, Ec2& ec2, const driver::ImageUploadParameters& upload,
                                 const UploadMarks& marks, const Snapshot& snapshot);
 
 // Ends when machines can be made of the image. Error(kFail): that will never be.
-Task<> AwaitAvailable(AwsCloud& cloud, std::string id);
+Task<> AwaitAvailable(Loop& loop, Ec2& ec2, std::string id);
 
 // Deregisters an image; one that does not exist is success.
 Task<> DeregisterImage(Ec2& ec2, std::string id);

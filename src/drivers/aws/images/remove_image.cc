@@ -1,11 +1,10 @@
-#include "drivers/aws/images/remove_image.h"
-
 #include <fmt/format.h>
 
 #include <set>
 
 #include "async/attempt.h"
 #include "driver/cloud/metadata.h"
+#include "drivers/aws/images/images.h"
 #include "drivers/aws/images/import_tasks.h"
 #include "drivers/aws/images/own_images.h"
 #include "drivers/aws/images/put_file.h"
@@ -22,17 +21,17 @@ std::string TagFilter(const char* key) { return std::string("tag:") + key; }
 
 // AWS does not delete a snapshot that is still being written; one that is declared complete with another
 // number of blocks than were written fails.
-Task<> DeleteSnapshotOf(AwsCloud& cloud, Snapshot snapshot) {
+Task<> DeleteSnapshotOf(Services& services, log::Logger logger, Snapshot snapshot) {
   if (snapshot.state == "pending") {
-    Task<std::string> seal = cloud.ebs.Complete(snapshot.id, 0, "");
+    Task<std::string> seal = services.ebs().Complete(snapshot.id, 0, "");
     Outcome<std::string> sealed = co_await Attempt(std::move(seal));
-    if (!sealed) cloud.logger.Debug("Snapshot {}: {}", snapshot.id, sealed.error().message());
+    if (!sealed) logger.Debug("Snapshot {}: {}", snapshot.id, sealed.error().message());
   }
-  co_await DeleteSnapshot(cloud.ec2, snapshot.id);
+  co_await DeleteSnapshot(services.ec2(), snapshot.id);
 }
 
-Task<> DeleteWithSnapshots(AwsCloud& cloud, std::string id) {
-  std::optional<MachineImage> image = co_await FindImage(cloud.ec2, id);
+Task<> DeleteWithSnapshots(Ec2& ec2, log::Logger logger, std::string id) {
+  std::optional<MachineImage> image = co_await FindImage(ec2, id);
   std::set<std::string> snapshots;
   if (image) {
     for (const BlockDevice& device : image->devices) {
@@ -40,17 +39,16 @@ Task<> DeleteWithSnapshots(AwsCloud& cloud, std::string id) {
     }
     const std::map<std::string, std::string> mark{{kDeletedWith, id}};
     for (const std::string& snapshot : snapshots) {
-      co_await driver::cloud::EnsureGone(AddTags(cloud.ec2, snapshot, mark));
+      co_await driver::cloud::EnsureGone(AddTags(ec2, snapshot, mark));
     }
-    cloud.logger.Info("Deleting image {} with {} snapshots", id, snapshots.size());
-    co_await DeregisterImage(cloud.ec2, id);
+    logger.Info("Deleting image {} with {} snapshots", id, snapshots.size());
+    co_await DeregisterImage(ec2, id);
   } else {
     std::vector<std::string> images{id};
-    std::vector<Snapshot> left =
-        co_await ListSnapshots(cloud.ec2, TagFilter(kDeletedWith), std::move(images));
+    std::vector<Snapshot> left = co_await ListSnapshots(ec2, TagFilter(kDeletedWith), std::move(images));
     for (const Snapshot& snapshot : left) snapshots.insert(snapshot.id);
   }
-  for (const std::string& snapshot : snapshots) co_await DeleteSnapshot(cloud.ec2, snapshot);
+  for (const std::string& snapshot : snapshots) co_await DeleteSnapshot(ec2, snapshot);
 }
 
 // What the upload's import tasks have made, which may have no tags.
@@ -60,10 +58,10 @@ struct Made {
   std::string active;  // a task that still works; empty: none
 };
 
-Task<Made> ListMade(AwsCloud& cloud, UploadMarks marks) {
+Task<Made> ListMade(Ec2& ec2, UploadMarks marks) {
   Made made;
   for (ImportKind kind : {ImportKind::kSnapshot, ImportKind::kImage}) {
-    Task<std::vector<ImportTask>> list = ListImportTasks(cloud.ec2, kind);
+    Task<std::vector<ImportTask>> list = ListImportTasks(ec2, kind);
     std::vector<ImportTask> tasks = co_await std::move(list);
     for (const ImportTask& task : tasks) {
       if (!marks.AreOn(task.tags)) continue;
@@ -77,29 +75,30 @@ Task<Made> ListMade(AwsCloud& cloud, UploadMarks marks) {
 
 }  // namespace
 
-Task<> DeleteImage(AwsCloud& cloud, std::string external_id) {
-  std::optional<UploadMarks> marks = ReadUnfinishedId(external_id, cloud.config->name.str());
-  if (marks) return RemoveUnfinished(cloud, std::move(*marks));
-  return DeleteWithSnapshots(cloud, std::move(external_id));
+Task<> DeleteImage(ImageContext& context, std::string external_id) {
+  std::optional<UploadMarks> marks = ReadUnfinishedId(external_id, context.config.name.str());
+  if (marks) return RemoveUnfinished(context.services, context.logger, std::move(*marks));
+  return DeleteWithSnapshots(context.services.ec2(), context.logger, std::move(external_id));
 }
 
-Task<> RemoveUnfinished(AwsCloud& cloud, UploadMarks marks) {
-  if (cloud.s3) co_await RemoveObject(*cloud.s3, marks.key);
-  Made made = co_await ListMade(cloud, marks);
+Task<> RemoveUnfinished(Services& services, log::Logger logger, UploadMarks marks) {
+  Ec2& ec2 = services.ec2();
+  if (services.s3() != nullptr) co_await RemoveObject(*services.s3(), marks.key);
+  Made made = co_await ListMade(ec2, marks);
   const std::string filter = TagFilter(driver::cloud::kUploadKey);
   const std::vector<std::string> uploads{marks.upload};
-  std::vector<MachineImage> images = co_await ListOwnImages(cloud.ec2, filter, uploads);
+  std::vector<MachineImage> images = co_await ListOwnImages(ec2, filter, uploads);
   for (const MachineImage& image : images) {
     if (marks.AreOn(image.tags)) made.images.insert(image.id);
   }
-  for (const std::string& image : made.images) co_await DeleteWithSnapshots(cloud, image);
-  std::vector<Snapshot> snapshots = co_await ListSnapshots(cloud.ec2, filter, uploads);
+  for (const std::string& image : made.images) co_await DeleteWithSnapshots(ec2, logger, image);
+  std::vector<Snapshot> snapshots = co_await ListSnapshots(ec2, filter, uploads);
   for (const Snapshot& snapshot : snapshots) {
     if (!marks.AreOn(snapshot.tags)) continue;
     made.snapshots.erase(snapshot.id);
-    co_await DeleteSnapshotOf(cloud, snapshot);
+    co_await DeleteSnapshotOf(services, logger, snapshot);
   }
-  for (const std::string& snapshot : made.snapshots) co_await DeleteSnapshot(cloud.ec2, snapshot);
+  for (const std::string& snapshot : made.snapshots) co_await DeleteSnapshot(ec2, snapshot);
   if (made.active.empty()) co_return;
   throw Error(Verdict::kRetry,
               fmt::format("import task {} has not ended yet; what it makes is removed then", made.active));

@@ -1,5 +1,3 @@
-#include "drivers/aws/images/upload_image.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,10 +9,10 @@
 #include "driver/cloud/images/marked_upload.h"
 #include "driver/cloud/own_types.h"
 #include "drivers/aws/api/faults.h"
+#include "drivers/aws/images/images.h"
 #include "drivers/aws/images/import_tasks.h"
 #include "drivers/aws/images/own_images.h"
 #include "drivers/aws/images/put_file.h"
-#include "drivers/aws/images/remove_image.h"
 #include "drivers/aws/images/write_snapshot.h"
 
 namespace nodepool::drivers::aws {
@@ -28,7 +26,7 @@ constexpr int kMaxMissing = 3;  // lists without the task
 
 // An upload under way.
 struct Work {
-  AwsCloud& cloud;
+  const ImageContext& context;
   const driver::ImageUploadParameters& upload;
   const AwsDiskImage& image;
   UploadMarks marks;
@@ -55,34 +53,34 @@ void CheckName(const std::string& name) {
                           Excerpt(name, 150)));
 }
 
-S3& BucketOf(AwsCloud& cloud) {
-  if (cloud.s3) return *cloud.s3;
+S3& BucketOf(Services& services) {
+  if (services.s3() != nullptr) return *services.s3();
   throw Error(Verdict::kInvalid,
               "the import methods snapshot and image need object-storage with bucket-name in the provider");
 }
 
 // While the account has too many tasks it waits, if the configuration says how long (driver-aws.md 15.2).
 Task<std::string> BeginWhenPossible(const Work& work, ImportKind kind, const ImportOrder& order) {
-  AwsCloud& cloud = work.cloud;
-  SteadyTime until = cloud.loop().SteadyNow() + cloud.config->import_timeout.value_or(Duration(0));
+  const ImageContext& context = work.context;
+  SteadyTime until = context.loop().SteadyNow() + context.config.import_timeout.value_or(Duration(0));
   while (true) {
-    Outcome<std::string> id = co_await Attempt(BeginImport(cloud.ec2, kind, order));
+    Outcome<std::string> id = co_await Attempt(BeginImport(context.services.ec2(), kind, order));
     if (id) co_return *id;
     bool is_too_many = CodeOf(id.error()) == "ResourceCountLimitExceeded";
-    if (!is_too_many || cloud.loop().SteadyNow() >= until) id.error().Rethrow();
-    cloud.logger.Info("The account has as many import tasks as it may; image {} waits", work.upload.name);
-    co_await cloud.loop().SleepFor(kTooManyPause);
+    if (!is_too_many || context.loop().SteadyNow() >= until) id.error().Rethrow();
+    context.logger.Info("The account has as many import tasks as it may; image {} waits", work.upload.name);
+    co_await context.loop().SleepFor(kTooManyPause);
   }
 }
 
 Task<ImportTask> AwaitTask(const Work& work, ImportKind kind, std::string id) {
-  AwsCloud& cloud = work.cloud;
-  Backoff pauses(kTaskPauses, cloud.environment.random);
+  const ImageContext& context = work.context;
+  Backoff pauses(kTaskPauses, context.environment.random);
   int missing = 0;
   while (true) {
     Duration pause = pauses.Next();
-    co_await cloud.loop().SleepFor(pause);
-    std::vector<ImportTask> tasks = co_await ListImportTasks(cloud.ec2, kind, id);
+    co_await context.loop().SleepFor(pause);
+    std::vector<ImportTask> tasks = co_await ListImportTasks(context.services.ec2(), kind, id);
     if (tasks.empty() && ++missing == kMaxMissing) {
       throw Error(Verdict::kFail, fmt::format("import task {} is not listed any more", id));
     }
@@ -99,24 +97,24 @@ Task<ImportTask> AwaitTask(const Work& work, ImportKind kind, std::string id) {
 
 // Sends the file and has AWS import it; the object is removed afterwards.
 Task<ImportTask> Import(const Work& work, ImportKind kind) {
-  AwsCloud& cloud = work.cloud;
-  S3& s3 = BucketOf(cloud);
+  const ImageContext& context = work.context;
+  S3& s3 = BucketOf(context.services);
   std::map<std::string, std::string> tags = TagsOf(work.upload);
-  Task<> put = PutFile(cloud.loop(), cloud.environment.blocking_pool, cloud.logger, s3, work.file,
+  Task<> put = PutFile(context.loop(), context.environment.blocking_pool, context.logger, s3, work.file,
                        work.marks.key, ObjectTags(tags), Reporter(work, "sending the file"));
   co_await std::move(put);
   ImportOrder order{s3.bucket(),        work.marks.key,
                     work.upload.format, work.image.architecture,
                     std::move(tags),    work.marks.Token("import")};
   std::string id = co_await BeginWhenPossible(work, kind, order);
-  cloud.logger.Info("Image {} is imported by task {}", work.upload.name, id);
-  SteadyTime deadline = cloud.loop().SteadyNow() + cloud.config->import_timeout.value_or(kImportLimit);
+  context.logger.Info("Image {} is imported by task {}", work.upload.name, id);
+  SteadyTime deadline = context.loop().SteadyNow() + context.config.import_timeout.value_or(kImportLimit);
   Task<ImportTask> wait = AwaitTask(work, kind, id);
-  ImportTask task = co_await WithDeadline(cloud.loop(), deadline, "import task " + id, std::move(wait));
+  ImportTask task = co_await WithDeadline(context.loop(), deadline, "import task " + id, std::move(wait));
   Outcome<> removed = co_await Attempt(RemoveObject(s3, work.marks.key));
   if (!removed) {
-    cloud.logger.Warning("Object {} of bucket {} is left: {}", work.marks.key, s3.bucket(),
-                         removed.error().message());
+    context.logger.Warning("Object {} of bucket {} is left: {}", work.marks.key, s3.bucket(),
+                           removed.error().message());
   }
   co_return task;
 }
@@ -124,8 +122,8 @@ Task<ImportTask> Import(const Work& work, ImportKind kind) {
 // Without them nothing shows whose it is; the sweep for leaks repeats it.
 Task<> AddTagsQuietly(const Work& work, std::string id) {
   if (id.empty()) co_return;
-  Outcome<> added = co_await Attempt(AddTags(work.cloud.ec2, id, TagsOf(work.upload)));
-  if (!added) work.cloud.logger.Warning("{} has no tags yet: {}", id, added.error().message());
+  Outcome<> added = co_await Attempt(AddTags(work.context.services.ec2(), id, TagsOf(work.upload)));
+  if (!added) work.context.logger.Warning("{} has no tags yet: {}", id, added.error().message());
 }
 
 Task<std::string> ImportAsSnapshot(const Work& work) {
@@ -133,12 +131,14 @@ Task<std::string> ImportAsSnapshot(const Work& work) {
   ImportTask task = co_await std::move(import);
   co_await AddTagsQuietly(work, task.snapshot);
   std::vector<std::string> ids{task.snapshot};
-  std::vector<Snapshot> found = co_await ListSnapshots(work.cloud.ec2, "snapshot-id", std::move(ids));
+  std::vector<Snapshot> found =
+      co_await ListSnapshots(work.context.services.ec2(), "snapshot-id", std::move(ids));
   constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30;
   Snapshot snapshot{
       task.snapshot, "completed", static_cast<int>((work.file->size() + kGibibyte - 1) / kGibibyte), {}};
   if (!found.empty()) snapshot = found.front();
-  std::string id = co_await RegisterImage(work.cloud, work.upload, work.marks, snapshot);
+  std::string id = co_await RegisterImage(work.context.loop(), work.context.services.ec2(), work.upload,
+                                          work.marks, snapshot);
   co_return id;
 }
 
@@ -152,19 +152,22 @@ Task<std::string> ImportAsImage(const Work& work) {
 }
 
 Task<std::string> WriteDirectly(const Work& work) {
-  AwsCloud& cloud = work.cloud;
-  SteadyTime deadline = cloud.loop().SteadyNow() + cloud.config->import_timeout.value_or(kImportLimit);
-  Task<Snapshot> write = WriteSnapshot(cloud.loop(), cloud.environment.blocking_pool, cloud.logger, cloud.ebs,
-                                       cloud.ec2, work.file, TagsOf(work.upload),
-                                       work.marks.Token("snapshot"), Reporter(work, "writing the snapshot"));
-  Snapshot snapshot = co_await WithDeadline(cloud.loop(), deadline, "writing the snapshot", std::move(write));
-  std::string id = co_await RegisterImage(cloud, work.upload, work.marks, snapshot);
+  const ImageContext& context = work.context;
+  SteadyTime deadline = context.loop().SteadyNow() + context.config.import_timeout.value_or(kImportLimit);
+  Task<Snapshot> write =
+      WriteSnapshot(context.loop(), context.environment.blocking_pool, context.logger, context.services.ebs(),
+                    context.services.ec2(), work.file, TagsOf(work.upload), work.marks.Token("snapshot"),
+                    Reporter(work, "writing the snapshot"));
+  Snapshot snapshot =
+      co_await WithDeadline(context.loop(), deadline, "writing the snapshot", std::move(write));
+  std::string id =
+      co_await RegisterImage(context.loop(), context.services.ec2(), work.upload, work.marks, snapshot);
   co_return id;
 }
 
 Task<std::string> MakeImage(Work& work) {
   work.file =
-      co_await driver::cloud::OpenImageFile(work.cloud.environment.blocking_pool, work.upload.filename);
+      co_await driver::cloud::OpenImageFile(work.context.environment.blocking_pool, work.upload.filename);
   std::string id;
   switch (work.image.import_method) {
     case ImportMethod::kSnapshot:
@@ -177,21 +180,21 @@ Task<std::string> MakeImage(Work& work) {
       id = co_await WriteDirectly(work);
       break;
   }
-  co_await AwaitAvailable(work.cloud, id);
-  work.cloud.logger.Info("Upload of {} complete as {}", work.upload.name, id);
+  co_await AwaitAvailable(work.context.loop(), work.context.services.ec2(), id);
+  work.context.logger.Info("Upload of {} complete as {}", work.upload.name, id);
   co_return id;
 }
 
 }  // namespace
 
-Task<std::string> UploadImage(AwsCloud& cloud, driver::ImageUploadParameters upload) {
+Task<std::string> UploadImage(ImageContext& context, driver::ImageUploadParameters upload) {
   CheckName(upload.name);
-  Work work{cloud, upload, driver::cloud::As<AwsDiskImage>(*upload.image), MarksOf(upload, upload.format)};
-  if (work.image.import_method != ImportMethod::kEbsDirect) BucketOf(cloud);
+  Work work{context, upload, driver::cloud::As<AwsDiskImage>(*upload.image), MarksOf(upload, upload.format)};
+  if (work.image.import_method != ImportMethod::kEbsDirect) BucketOf(context.services);
   auto make = [&work] { return MakeImage(work); };
-  auto remove = [&work] { return RemoveUnfinished(work.cloud, work.marks); };
+  auto remove = [&work] { return RemoveUnfinished(work.context.services, work.context.logger, work.marks); };
   Task<std::string> making =
-      driver::cloud::UploadMarked(cloud.loop(), cloud.logger, upload, work.marks, make, remove);
+      driver::cloud::UploadMarked(context.loop(), context.logger, upload, work.marks, make, remove);
   std::string id = co_await std::move(making);
   co_return id;
 }
