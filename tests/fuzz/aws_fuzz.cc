@@ -8,13 +8,12 @@
 #include "drivers/aws/api/service_quotas.h"
 #include "drivers/aws/api/signature.h"
 #include "drivers/aws/api/xml.h"
+#include "drivers/aws/compute/disks.h"
 #include "drivers/aws/compute/instance.h"
 #include "drivers/aws/compute/instance_types.h"
 #include "drivers/aws/compute/quota_codes.h"
 #include "drivers/aws/credentials/credentials.h"
 #include "drivers/aws/credentials/profiles.h"
-#include "drivers/aws/storage/machine_images.h"
-#include "drivers/aws/storage/volumes.h"
 
 // Any bytes as an answer of AWS, or as a file of its credentials: reading them ends with a result or with
 // Error.

@@ -6,7 +6,7 @@
 #include "driver/cloud/leaks/leak_search.h"
 #include "drivers/aws/api/services.h"
 #include "drivers/aws/aws_cloud.h"
-#include "drivers/aws/compute/account_limits.h"
+#include "drivers/aws/compute/quota.h"
 #include "drivers/aws/images/images.h"
 
 namespace nodepool::drivers::aws {

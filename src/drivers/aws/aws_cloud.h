@@ -9,13 +9,12 @@
 #include "driver/cloud/api/list_cache.h"
 #include "driver/cloud/framework.h"
 #include "driver/cloud/launch/recent_machines.h"
-#include "drivers/aws/compute/host.h"
+#include "drivers/aws/compute/disks.h"
 #include "drivers/aws/compute/instance.h"
 #include "drivers/aws/compute/instance_types.h"
 #include "drivers/aws/compute/launch_templates.h"
 #include "drivers/aws/compute/terminations.h"
 #include "drivers/aws/config/aws_config.h"
-#include "drivers/aws/storage/machine_images.h"
 
 namespace nodepool::drivers::aws {
 

@@ -5,11 +5,10 @@
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/query.h"
 #include "drivers/aws/api/xml.h"
+#include "drivers/aws/compute/disks.h"
 #include "drivers/aws/compute/instance.h"
 #include "drivers/aws/compute/instance_types.h"
 #include "drivers/aws/compute/terminations.h"
-#include "drivers/aws/storage/machine_images.h"
-#include "drivers/aws/storage/volumes.h"
 
 namespace nodepool::drivers::aws {
 namespace {

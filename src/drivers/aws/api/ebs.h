@@ -4,7 +4,6 @@
 #include <string>
 
 #include "driver/cloud/api/api_client.h"
-#include "drivers/aws/api/content.h"
 #include "drivers/aws/api/signature.h"
 #include "drivers/aws/credentials/account.h"
 

@@ -10,7 +10,6 @@
 
 #include "driver/cloud/api/api_client.h"
 #include "driver/cloud/api/paging.h"
-#include "drivers/aws/api/content.h"
 #include "drivers/aws/api/signature.h"
 #include "drivers/aws/credentials/account.h"
 

@@ -12,6 +12,18 @@
 
 namespace nodepool::drivers::aws {
 
+// Bytes to send, with their digest, so that the loop's thread hashes no large content.
+struct Content {
+  std::string bytes;
+  std::string sha256;  // hex
+};
+
+// Hashes the bytes; call it off the loop where there are many.
+Content MakeContent(std::string bytes);
+
+// The bytes that `hex` stands for, two digits each.
+std::string BytesOfHex(const std::string& hex);
+
 // The SHA-256 of a call's body in hex; S3 wants it with each call.
 inline constexpr const char* kContentDigest = "X-Amz-Content-SHA256";
 

@@ -6,7 +6,6 @@
 #include "driver/cloud/launch/start_following.h"
 #include "driver/refusal.h"
 #include "drivers/aws/api/faults.h"
-#include "drivers/aws/compute/fleet.h"
 #include "drivers/aws/compute/instance_request.h"
 #include "drivers/aws/compute/machines.h"
 #include "drivers/aws/compute/quota.h"

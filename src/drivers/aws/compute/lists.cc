@@ -3,10 +3,10 @@
 #include <set>
 
 #include "async/attempt.h"
+#include "drivers/aws/compute/disks.h"
 #include "drivers/aws/compute/instance.h"
 #include "drivers/aws/compute/machines.h"
 #include "drivers/aws/compute/quota.h"
-#include "drivers/aws/storage/volumes.h"
 
 namespace nodepool::drivers::aws {
 

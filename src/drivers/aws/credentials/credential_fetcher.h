@@ -6,7 +6,7 @@
 #include "base/log/logging.h"
 #include "driver/cloud/api/server_clock.h"
 #include "drivers/aws/credentials/account.h"
-#include "drivers/aws/credentials/credential_plan.h"
+#include "drivers/aws/credentials/credentials.h"
 #include "net/http/http_client.h"
 
 namespace nodepool::drivers::aws {

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
+#include "drivers/aws/credentials/profiles.h"
 
 namespace nodepool::drivers::aws {
 
@@ -23,5 +26,40 @@ struct CredentialNames {
 // Reads {"AccessKeyId", "SecretAccessKey", "Token", "Expiration"}. Error(kInvalid): there are none, with the
 // reason that the text gives. `source` begins the message.
 Credentials ReadCredentials(std::string_view text, std::string_view source, CredentialNames names = {});
+
+// A role to be assumed.
+struct Role {
+  std::string arn;
+  std::string session_name;  // empty: one is made
+  std::string external_id;   // empty: none
+  int seconds = 3600;        // how long its credentials last
+};
+
+// How a provider gets its credentials: from the first source of the chain that is configured, and then by
+// assuming roles, each with the credentials of the one before (driver-aws.md 3.3).
+struct CredentialPlan {
+  enum class Source {
+    kKeys,
+    kWebIdentity,
+    kProcess,
+    kContainer,
+    kInstanceMetadata,
+  };
+  Source source = Source::kInstanceMetadata;
+  std::string origin;       // for messages: "profile default in /root/.aws/credentials"
+  Credentials keys;         // kKeys
+  Role web_role;            // kWebIdentity
+  std::string token_file;   // kWebIdentity: the identity's token
+  std::string command;      // kProcess
+  std::string url;          // kContainer, kInstanceMetadata: where
+  std::string header;       // kContainer: of `Authorization`; empty: none
+  std::string header_file;  // kContainer: read the header from it; empty: no file
+  std::vector<Role> roles;
+};
+
+// Decides without a network. `is_named`: whether the configuration names the profile, so that the
+// environment's keys do not count. Error(kInvalid): what is configured cannot be used.
+CredentialPlan PlanCredentials(const Profiles& profiles, const Variables& variables,
+                               const std::string& profile, bool is_named);
 
 }  // namespace nodepool::drivers::aws

@@ -1,3 +1,5 @@
+#include "drivers/aws/credentials/credentials.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +12,6 @@
 #include "base/time_text.h"
 #include "drivers/aws/credentials/account.h"
 #include "drivers/aws/credentials/credential_fetcher.h"
-#include "drivers/aws/credentials/credential_plan.h"
 
 namespace nodepool::drivers::aws {
 namespace {

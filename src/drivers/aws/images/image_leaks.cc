@@ -6,7 +6,6 @@
 #include "driver/cloud/leaks/leak_search.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/aws/images/images.h"
-#include "drivers/aws/images/import_tasks.h"
 #include "drivers/aws/images/own_images.h"
 
 namespace nodepool::drivers::aws {

@@ -9,7 +9,7 @@
 #include "driver/cloud/adapter.h"
 #include "driver/image_store.h"
 #include "drivers/aws/api/services.h"
-#include "drivers/aws/images/upload_tags.h"
+#include "drivers/aws/images/own_images.h"
 
 // The images of a provider: what AwsAdapter is asked about them.
 namespace nodepool::drivers::aws {

@@ -9,11 +9,8 @@
 #include "base/digest.h"
 #include "drivers/aws/api/ebs.h"
 #include "drivers/aws/api/s3.h"
-#include "drivers/aws/images/import_tasks.h"
-#include "drivers/aws/images/put_file.h"
-#include "drivers/aws/images/upload_tags.h"
-#include "drivers/aws/images/workers.h"
-#include "drivers/aws/images/write_snapshot.h"
+#include "drivers/aws/images/own_images.h"
+#include "drivers/aws/images/send_file.h"
 
 namespace nodepool::drivers::aws {
 namespace {

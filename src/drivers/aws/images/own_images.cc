@@ -2,18 +2,115 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "async/attempt.h"
 #include "base/text.h"
 #include "driver/cloud/adapter.h"
+#include "driver/cloud/metadata.h"
 #include "driver/cloud/own_types.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/xml.h"
 #include "drivers/aws/compute/instance.h"
 #include "drivers/aws/compute/instance_request.h"
+#include "drivers/aws/config/tag_settings.h"
 
 namespace nodepool::drivers::aws {
+
+namespace {
+
+constexpr std::size_t kMaxObjectTags = 10;
+
+bool FitsS3(const std::string& text) {
+  return std::ranges::all_of(text, [](char c) {
+    bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return is_plain || std::string_view(" +-=._:/@").find(c) != std::string_view::npos;
+  });
+}
+
+}  // namespace
+
+std::map<std::string, std::string> TagsOf(const driver::ImageUploadParameters& upload) {
+  std::map<std::string, std::string> tags;
+  for (const auto& [key, value] : driver::cloud::TextMetadata(upload)) {
+    tags[CutToCharacters(key, kMaxTagKey)] = CutToCharacters(value, kMaxTagValue);
+  }
+  return tags;
+}
+
+std::map<std::string, std::string> ObjectTags(const std::map<std::string, std::string>& tags) {
+  bool do_fit = tags.size() <= kMaxObjectTags && std::ranges::all_of(tags, [](const auto& tag) {
+                  return FitsS3(tag.first) && FitsS3(tag.second);
+                });
+  if (do_fit) return tags;
+  std::map<std::string, std::string> own;
+  for (const char* key : {driver::cloud::kProviderKey, driver::cloud::kBuildKey, driver::cloud::kUploadKey,
+                          driver::cloud::kAttemptKey}) {
+    if (tags.contains(key)) own[key] = tags.at(key);
+  }
+  return own;
+}
+
+namespace {
+
+void AddSource(Query& query, const std::string& container, const ImportOrder& order) {
+  query.Add(container + ".Format", order.format);
+  query.Add(container + ".UserBucket.S3Bucket", order.bucket);
+  query.Add(container + ".UserBucket.S3Key", order.key);
+  query.Add("ClientToken", order.token);
+}
+
+std::string ReadTaskId(const pugi::xml_node& root) { return TextAt(root, {"importTaskId"}); }
+
+}  // namespace
+
+std::vector<ImportTask> ReadSnapshotTasks(const pugi::xml_node& root) {
+  std::vector<ImportTask> tasks;
+  for (const pugi::xml_node& item : Items(root, "importSnapshotTaskSet")) {
+    pugi::xml_node detail = item.child("snapshotTaskDetail");
+    tasks.push_back({TextAt(item, {"importTaskId"}), TextAt(detail, {"status"}),
+                     TextAt(detail, {"statusMessage"}), NumberAt(detail, {"progress"}), "",
+                     TextAt(detail, {"snapshotId"}), ReadTagSet(item)});
+  }
+  return tasks;
+}
+
+std::vector<ImportTask> ReadImageTasks(const pugi::xml_node& root) {
+  std::vector<ImportTask> tasks;
+  for (const pugi::xml_node& item : Items(root, "importImageTaskSet")) {
+    tasks.push_back({TextAt(item, {"importTaskId"}), TextAt(item, {"status"}),
+                     TextAt(item, {"statusMessage"}), NumberAt(item, {"progress"}), TextAt(item, {"imageId"}),
+                     TextAt(item, {"snapshotDetailSet", "item", "snapshotId"}), ReadTagSet(item)});
+  }
+  return tasks;
+}
+
+Task<std::string> BeginImport(Ec2& ec2, ImportKind kind, const ImportOrder& order) {
+  bool is_image = kind == ImportKind::kImage;
+  Query query = is_image ? Query("ImportImage") : Query("ImportSnapshot");
+  AddSource(query, is_image ? "DiskContainer.1" : "DiskContainer", order);
+  if (is_image) query.Add("Architecture", order.architecture);
+  AddTagSpecifications({is_image ? "import-image-task" : "import-snapshot-task"}, order.tags, query);
+  std::string id = co_await ec2.Call<std::string>(std::move(query), &ReadTaskId);
+  if (id.empty()) throw Error(Verdict::kRetry, "AWS began an import and returned no id of its task");
+  co_return id;
+}
+
+Task<std::vector<ImportTask>> ListImportTasks(Ec2& ec2, ImportKind kind, std::string id) {
+  bool is_image = kind == ImportKind::kImage;
+  Query query = is_image ? Query("DescribeImportImageTasks") : Query("DescribeImportSnapshotTasks");
+  if (!id.empty()) query.Add("ImportTaskId.1", id);
+  Task<std::vector<ImportTask>> list =
+      ec2.List<ImportTask>(std::move(query), is_image ? &ReadImageTasks : &ReadSnapshotTasks);
+  Outcome<std::vector<ImportTask>> tasks = co_await Attempt(std::move(list));
+  if (!tasks && CodeOf(tasks.error()).starts_with("InvalidConversionTaskId")) {
+    co_return std::vector<ImportTask>();
+  }
+  if (!tasks) tasks.error().Rethrow();
+  co_return std::move(*tasks);
+}
 
 std::vector<Snapshot> ReadSnapshots(const pugi::xml_node& root) {
   std::vector<Snapshot> snapshots;

@@ -5,9 +5,8 @@
 #include "async/attempt.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/aws/images/images.h"
-#include "drivers/aws/images/import_tasks.h"
 #include "drivers/aws/images/own_images.h"
-#include "drivers/aws/images/put_file.h"
+#include "drivers/aws/images/send_file.h"
 
 namespace nodepool::drivers::aws {
 

@@ -10,10 +10,8 @@
 #include "driver/cloud/own_types.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/images/images.h"
-#include "drivers/aws/images/import_tasks.h"
 #include "drivers/aws/images/own_images.h"
-#include "drivers/aws/images/put_file.h"
-#include "drivers/aws/images/write_snapshot.h"
+#include "drivers/aws/images/send_file.h"
 
 namespace nodepool::drivers::aws {
 
