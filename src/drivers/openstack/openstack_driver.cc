@@ -45,9 +45,7 @@ using driver::cloud::Resource;
 OpenstackAdapter::OpenstackAdapter(driver::cloud::AdapterEnvironment environment,
                                    const std::shared_ptr<const driver::ProviderConfig>& config,
                                    std::unique_ptr<net::HttpClient> client)
-    : CloudAdapter(config),
-      cloud_(std::move(environment), config_, std::move(client)),
-      housekeeping_(cloud_) {}
+    : CloudAdapter(config), environment_(std::move(environment)), http_(std::move(client)) {}
 
 Task<Instance> OpenstackAdapter::Create(MachineReport& machine, CreateParameters parameters) {
   return CreateMachine(cloud_, machine, std::move(parameters));
@@ -59,29 +57,29 @@ Task<> OpenstackAdapter::Delete(MachineReport& machine, boost::json::value exter
   co_await DeleteMachine(cloud_, machine, std::move(id));
 }
 
-Task<std::vector<Instance>> OpenstackAdapter::ListInstances() { return ListMachines(cloud_); }
+Task<std::vector<Instance>> OpenstackAdapter::ListInstances() { return ListMachines(cloud_, odd_servers_); }
 
 Task<std::vector<Resource>> OpenstackAdapter::ListResources() {
-  std::vector<Resource> resources = co_await ListMarked(cloud_);
+  std::vector<Resource> resources = co_await ListMarked(cloud_, environment_.framework);
   housekeeping_.Start();
   co_return resources;
 }
 
 Task<> OpenstackAdapter::DeleteResource(Resource resource) {
-  co_await DeleteMarked(cloud_, std::move(resource));
+  co_await DeleteMarked(cloud_.session, std::move(resource));
 }
 
 Task<std::vector<boost::json::value>> OpenstackAdapter::MissingMachines(std::vector<boost::json::value> ids) {
-  return MissingServers(cloud_, std::move(ids));
+  return MissingServers(cloud_.servers, std::move(ids));
 }
 
 Task<std::vector<driver::cloud::AnnouncedEnd>> OpenstackAdapter::AnnouncedEnds(
     std::vector<boost::json::value> ids) {
-  return EndedServers(cloud_, std::move(ids));
+  return EndedServers(cloud_.servers, std::move(ids));
 }
 
 Task<QuotaInformation> OpenstackAdapter::QuotaLimits() {
-  QuotaInformation limits = co_await ReadLimits(cloud_);
+  QuotaInformation limits = co_await ReadLimits(cloud_.session, cloud_.lookups);
   // Called first when the provider starts, so that its labels are known before requests arrive.
   co_await cloud_.images.Refresh();
   co_return limits;
@@ -113,7 +111,7 @@ Readiness OpenstackAdapter::LabelReady(const LabelConfig& label) {
 }
 
 Task<std::vector<std::string>> OpenstackAdapter::FindFaults(const driver::ProviderConfig&) {
-  return openstack::FindFaults(cloud_);
+  return openstack::FindFaults(cloud_, odd_servers_);
 }
 
 Task<std::string> OpenstackAdapter::UploadImage(ImageUpload upload) {
@@ -137,6 +135,6 @@ Task<std::optional<std::string>> OpenstackAdapter::ConsoleLog(const LabelConfig&
   co_return output.value_or("");
 }
 
-Task<> OpenstackAdapter::Stop() { co_await cloud_.tasks.Stop(); }
+Task<> OpenstackAdapter::Stop() { co_await tasks_.Stop(); }
 
 }  // namespace nodepool::drivers::openstack

@@ -6,6 +6,7 @@
 #include "driver/cloud/cloud_adapter.h"
 #include "driver/cloud/cloud_driver.h"
 #include "drivers/openstack/api/cloud.h"
+#include "drivers/openstack/compute/quota.h"
 #include "drivers/openstack/config/cloud_files.h"
 #include "drivers/openstack/network/housekeeping.h"
 
@@ -66,11 +67,16 @@ class OpenstackAdapter
   Task<> Stop() override;
 
   // Replaces how addresses are tried; for tests.
-  void SetProbe(Cloud::Probe probe) { cloud_.probe = std::move(probe); }
+  void SetProbe(Addressing::Probe probe) { cloud_.addressing.probe = std::move(probe); }
 
  private:
-  Cloud cloud_;
-  Housekeeping housekeeping_;
+  driver::cloud::AdapterEnvironment environment_;
+  std::unique_ptr<net::HttpClient> http_;
+  log::Logger logger_{"nodepool.OpenStackAdapter." + config_->name.value};
+  TaskGroup tasks_{environment_.loop, logger_};
+  Cloud cloud_{environment_, *config_, *http_, tasks_, logger_};
+  OddServers odd_servers_{logger_, config_->cloud_config.name};
+  Housekeeping housekeeping_{*config_, cloud_.session, tasks_, environment_.observer, logger_};
 };
 
 }  // namespace nodepool::drivers::openstack

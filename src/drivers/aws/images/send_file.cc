@@ -1,7 +1,8 @@
 #include "drivers/aws/images/send_file.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "async/attempt.h"
 #include "async/blocking_pool.h"

@@ -17,6 +17,9 @@
 
 namespace nodepool::drivers::openstack {
 
+// The max. age of a list used for counting and cleaning.
+constexpr Duration kListAge = std::chrono::seconds(5);
+
 // A call of a service.
 struct ApiCall {
   Service service = Service::kCompute;

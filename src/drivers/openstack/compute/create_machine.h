@@ -12,6 +12,6 @@ Task<driver::cloud::Instance> CreateMachine(Cloud& cloud, driver::cloud::Machine
                                             driver::cloud::CreateParameters parameters);
 
 // A listed server in the framework's terms, without its addresses and volumes.
-driver::cloud::Instance Describe(const Cloud& cloud, const Server& server);
+driver::cloud::Instance Describe(const OpenstackProviderConfig& config, const Server& server);
 
 }  // namespace nodepool::drivers::openstack

@@ -15,47 +15,49 @@
 namespace nodepool::drivers::openstack {
 
 using driver::cloud::MachineReport;
+using ServerList = driver::cloud::api::ListCache<Servers>;
 
 namespace {
 
 // The number of consecutive lists with the server in ERROR and nova idle that prove a failed deletion.
 constexpr int kListsOfFailure = 3;
 
-bool MayHaveFloatingIps(const Cloud& cloud) {
-  return cloud.session.cloud().has_floating_ips &&
-         driver::cloud::AnyPool<OpenstackPool>(*cloud.config, &OpenstackPool::auto_floating_ip);
+bool MayHaveFloatingIps(const OpenstackProviderConfig& config) {
+  return config.cloud_config.has_floating_ips &&
+         driver::cloud::AnyPool<OpenstackPool>(config, &OpenstackPool::auto_floating_ip);
 }
 
 // Finds them by the server's ports: an address that nova shows may belong to another server by now. If nova
 // shows none, it may hide them (driver-openstack.md 9.2).
-Task<std::vector<std::string>> FindIdsOf(Cloud& cloud, const Server& server) {
+Task<std::vector<std::string>> FindIdsOf(Addressing& addressing, const Server& server) {
   std::vector<std::string> ids;
   std::vector<FloatingAddress> found;
   if (std::ranges::any_of(server.addresses, &Address::is_floating)) {
-    found = co_await FindFloatingIpsOfPorts(cloud.session, server.id);
+    found = co_await FindFloatingIpsOfPorts(addressing.session, server.id);
   } else if (server.status == "ACTIVE") {
-    found = co_await FindHiddenFloatingIps(cloud, server);
+    found = co_await FindHiddenFloatingIps(addressing, server);
   }
   for (const FloatingAddress& floating : found) ids.push_back(floating.ip.id);
   co_return ids;
 }
 
-Task<> DeleteFloatingIps(Cloud& cloud, MachineReport& machine, std::string server_id) {
+Task<> DeleteFloatingIps(Addressing& addressing, ServerList& list, MachineReport& machine,
+                         std::string server_id) {
   std::vector<std::string> ids;
-  if (auto known = cloud.floating_ip_of.find(server_id); known != cloud.floating_ip_of.end()) {
+  if (auto known = addressing.floating_ip_of.find(server_id); known != addressing.floating_ip_of.end()) {
     ids.push_back(known->second);
   } else {
-    auto listing = co_await cloud.servers.NotOlderThan(std::chrono::seconds(2));
+    auto listing = co_await list.NotOlderThan(std::chrono::seconds(2));
     auto server = listing.items->find(server_id);
     if (server == listing.items->end()) co_return;
-    ids = co_await FindIdsOf(cloud, server->second);
+    ids = co_await FindIdsOf(addressing, server->second);
   }
   for (const std::string& ip_id : ids) {
     machine.SetState("deleting floating ip");
     std::string id = ip_id;
-    co_await DeleteFloatingIp(cloud.session, std::move(id));
+    co_await DeleteFloatingIp(addressing.session, std::move(id));
   }
-  cloud.floating_ip_of.erase(server_id);
+  addressing.floating_ip_of.erase(server_id);
 }
 
 // A predicate for consecutive lists: whether the server is gone. Error(kRetry): the cloud could not delete
@@ -83,7 +85,8 @@ class IsGone {
 }  // namespace
 
 Task<> DeleteMachine(Cloud& cloud, MachineReport& machine, std::string id) {
-  if (MayHaveFloatingIps(cloud)) co_await DeleteFloatingIps(cloud, machine, id);
+  if (MayHaveFloatingIps(cloud.config))
+    co_await DeleteFloatingIps(cloud.addressing, cloud.servers, machine, id);
   machine.SetState("delete server");
   bool was_there = co_await DeleteServer(cloud.session, id);
   if (!was_there) co_return;
@@ -102,8 +105,8 @@ constexpr const char* kVolume = "volume";
 
 // The old metadata item counts only if that is configured, and only with ids in the current form: other
 // programs may have used the same item (D-69).
-std::map<std::string, std::string> OwnerForLeaks(const Cloud& cloud, const Server& server) {
-  if (!cloud.config->deletes_legacy_leaked || !HasOnlyOldOwner(server.metadata)) return server.metadata;
+std::map<std::string, std::string> OwnerForLeaks(const OpenstackConfig& config, const Server& server) {
+  if (!config.deletes_legacy_leaked || !HasOnlyOldOwner(server.metadata)) return server.metadata;
   std::map<std::string, std::string> metadata = WithCurrentOwnerKeys(server.metadata);
   auto node = metadata.find(driver::cloud::kNodeKey);
   bool is_todays = node != metadata.end() && node->second.size() == 10 &&
@@ -111,9 +114,8 @@ std::map<std::string, std::string> OwnerForLeaks(const Cloud& cloud, const Serve
   return is_todays ? metadata : server.metadata;
 }
 
-Task<std::vector<Resource>> MarkedImages(Cloud& cloud) {
-  std::string provider = cloud.config->name.str();
-  std::vector<driver::ListedImage> images = co_await ListImagesOf(cloud.session, std::move(provider));
+Task<std::vector<Resource>> MarkedImages(Session& session, std::string provider) {
+  std::vector<driver::ListedImage> images = co_await ListImagesOf(session, std::move(provider));
   std::vector<Resource> resources;
   for (driver::ListedImage& image : images) {
     resources.push_back({kImage, std::move(image.id), std::move(image.metadata)});
@@ -122,8 +124,8 @@ Task<std::vector<Resource>> MarkedImages(Cloud& cloud) {
 }
 
 // A volume that is attached, or being attached, is handled with its server.
-Task<std::vector<Resource>> MarkedVolumes(Cloud& cloud) {
-  std::vector<Volume> volumes = co_await ListVolumes(cloud.session);
+Task<std::vector<Resource>> MarkedVolumes(Session& session) {
+  std::vector<Volume> volumes = co_await ListVolumes(session);
   std::vector<Resource> resources;
   for (Volume& volume : volumes) {
     bool is_idle = volume.status == "available" || volume.status == "error";
@@ -134,29 +136,29 @@ Task<std::vector<Resource>> MarkedVolumes(Cloud& cloud) {
 
 }  // namespace
 
-Task<std::vector<Resource>> ListMarked(Cloud& cloud) {
+Task<std::vector<Resource>> ListMarked(Cloud& cloud, const driver::cloud::Framework& framework) {
   auto listing = co_await cloud.servers.NotOlderThan(kListAge);
   std::vector<Resource> resources;
   for (const auto& [id, server] : *listing.items) {
     bool is_going = server.is_deleted() || server.task == "deleting";
-    if (!is_going) resources.push_back({kInstance, id, OwnerForLeaks(cloud, server)});
+    if (!is_going) resources.push_back({kInstance, id, OwnerForLeaks(cloud.config, server)});
   }
   // Without builds for this provider no image can have leaked, so save the call.
-  if (cloud.environment.framework.HasImages()) {
-    Task<std::vector<Resource>> images = MarkedImages(cloud);
-    co_await driver::cloud::AppendListed(cloud.logger, cloud.config->name, "images", std::move(images),
+  if (framework.HasImages()) {
+    Task<std::vector<Resource>> images = MarkedImages(cloud.session, cloud.config.name.str());
+    co_await driver::cloud::AppendListed(cloud.logger, cloud.config.name, "images", std::move(images),
                                          resources);
   }
-  if (driver::cloud::AnyLabel<OpenstackLabel>(*cloud.config, &OpenstackLabel::boot_from_volume)) {
-    Task<std::vector<Resource>> volumes = MarkedVolumes(cloud);
-    co_await driver::cloud::AppendListed(cloud.logger, cloud.config->name, "volumes", std::move(volumes),
+  if (driver::cloud::AnyLabel<OpenstackLabel>(cloud.config, &OpenstackLabel::boot_from_volume)) {
+    Task<std::vector<Resource>> volumes = MarkedVolumes(cloud.session);
+    co_await driver::cloud::AppendListed(cloud.logger, cloud.config.name, "volumes", std::move(volumes),
                                          resources);
   }
   co_return resources;
 }
 
-Task<std::vector<boost::json::value>> MissingServers(Cloud& cloud, std::vector<boost::json::value> ids) {
-  auto listing = co_await cloud.servers.NotOlderThan(kListAge);
+Task<std::vector<boost::json::value>> MissingServers(ServerList& list, std::vector<boost::json::value> ids) {
+  auto listing = co_await list.NotOlderThan(kListAge);
   std::erase_if(ids, [&](const boost::json::value& id) {
     auto server = id.is_string() ? listing.items->find(std::string(id.as_string())) : listing.items->end();
     return server != listing.items->end() && !server->second.is_deleted();
@@ -164,9 +166,9 @@ Task<std::vector<boost::json::value>> MissingServers(Cloud& cloud, std::vector<b
   co_return ids;
 }
 
-Task<std::vector<driver::cloud::AnnouncedEnd>> EndedServers(Cloud& cloud,
+Task<std::vector<driver::cloud::AnnouncedEnd>> EndedServers(ServerList& list,
                                                             std::vector<boost::json::value> ids) {
-  auto listing = co_await cloud.servers.NotOlderThan(kListAge);
+  auto listing = co_await list.NotOlderThan(kListAge);
   std::vector<driver::cloud::AnnouncedEnd> ends;
   for (boost::json::value& id : ids) {
     if (!id.is_string()) continue;
@@ -179,14 +181,14 @@ Task<std::vector<driver::cloud::AnnouncedEnd>> EndedServers(Cloud& cloud,
   co_return ends;
 }
 
-Task<> DeleteMarked(Cloud& cloud, Resource resource) {
+Task<> DeleteMarked(Session& session, Resource resource) {
   std::string id = std::move(resource.id);
   if (resource.type == kImage) {
-    co_await DeleteImage(cloud.session, std::move(id));
+    co_await DeleteImage(session, std::move(id));
   } else if (resource.type == kVolume) {
-    co_await DeleteVolume(cloud.session, std::move(id));
+    co_await DeleteVolume(session, std::move(id));
   } else {
-    co_await DeleteServer(cloud.session, std::move(id));
+    co_await DeleteServer(session, std::move(id));
   }
 }
 

@@ -83,17 +83,17 @@ std::optional<std::string> PublicAddress(const Server& server) {
 
 }  // namespace
 
-Task<QuotaInformation> ReadLimits(Cloud& cloud) {
-  co_await cloud.lookups.RefreshFlavors();
+Task<QuotaInformation> ReadLimits(Session& session, Lookups& lookups) {
+  co_await lookups.RefreshFlavors();
   Resources limits;
   std::vector<std::pair<const char*, const char*>> compute_names = {
       {"maxTotalInstances", "instances"}, {"maxTotalCores", "cores"}, {"maxTotalRAMSize", "ram"}};
-  co_await AddLimits(cloud.session, Service::kCompute, std::move(compute_names), limits);
-  bool has_volumes = co_await cloud.session.Has(Service::kBlockStorage);
+  co_await AddLimits(session, Service::kCompute, std::move(compute_names), limits);
+  bool has_volumes = co_await session.Has(Service::kBlockStorage);
   if (has_volumes) {
     std::vector<std::pair<const char*, const char*>> volume_names = {
         {"maxTotalVolumes", "volumes"}, {"maxTotalVolumeGigabytes", "volume-gb"}};
-    co_await AddLimits(cloud.session, Service::kBlockStorage, std::move(volume_names), limits);
+    co_await AddLimits(session, Service::kBlockStorage, std::move(volume_names), limits);
   } else {
     // A label that boots from a volume cannot be served here.
     limits["volumes"] = 0;
@@ -111,7 +111,22 @@ QuotaInformation NeedOf(const Flavor& flavor, const OpenstackLabel& label) {
   return QuotaInformation::Amount(std::move(need));
 }
 
-Task<std::vector<Instance>> ListMachines(Cloud& cloud) {
+void OddServers::LogUnknownFlavor(const Server& server) {
+  if (!flavors_.insert(server.flavor_id).second) return;
+  logger_.Warning(
+      "Server {} in cloud {} has a flavor that is not listed, {}: it counts as one instance without size",
+      server.id, cloud_, server.flavor_id);
+}
+
+void OddServers::LogUnreadableOwner(const Server& server) {
+  if (!owners_.insert(server.id).second) return;
+  logger_.Warning(
+      "Server {} in cloud {} has an item nodepool in its metadata that is not a JSON object: it counts "
+      "as another program's",
+      server.id, cloud_);
+}
+
+Task<std::vector<Instance>> ListMachines(Cloud& cloud, OddServers& odd) {
   // An older list would not show what made the cloud refuse.
   auto listing = co_await cloud.servers.Fresh();
   std::vector<Flavor> flavors = co_await cloud.lookups.Flavors();
@@ -122,22 +137,13 @@ Task<std::vector<Instance>> ListMachines(Cloud& cloud) {
   std::vector<Instance> machines;
   for (const auto& [id, server] : *listing.items) {
     if (server.is_deleted()) continue;
-    Instance machine = Describe(cloud, server);
+    Instance machine = Describe(cloud.config, server);
     machine.public_ipv4 = PublicAddress(server);
     machine.quota = UseOf(server, flavors, volume_sizes);
     bool is_unknown =
         !server.vcpus && std::ranges::find(flavors, server.flavor_id, &Flavor::id) == flavors.end();
-    if (is_unknown && cloud.unknown_flavors.insert(server.flavor_id).second) {
-      cloud.logger.Warning(
-          "Server {} in cloud {} has a flavor that is not listed, {}: it counts as one instance without size",
-          id, cloud.session.cloud().name, server.flavor_id);
-    }
-    if (HasUnreadableOwner(server.metadata) && cloud.unreadable_owners.insert(id).second) {
-      cloud.logger.Warning(
-          "Server {} in cloud {} has an item nodepool in its metadata that is not a JSON object: it counts "
-          "as another program's",
-          id, cloud.session.cloud().name);
-    }
+    if (is_unknown) odd.LogUnknownFlavor(server);
+    if (HasUnreadableOwner(server.metadata)) odd.LogUnreadableOwner(server);
     machines.push_back(std::move(machine));
   }
   co_return machines;
@@ -176,11 +182,11 @@ Faults FlavorFaults(const std::vector<Flavor>& flavors, const std::vector<const 
   return faults;
 }
 
-Task<Faults> ImageFaults(Cloud& cloud, std::set<std::string> names) {
+Task<Faults> ImageFaults(Session& session, std::set<std::string> names) {
   Faults faults;
   std::vector<std::string> wanted(names.begin(), names.end());
   std::map<std::string, std::vector<std::string>> found;
-  if (!wanted.empty()) found = co_await FindActiveImages(cloud.session, std::move(wanted));
+  if (!wanted.empty()) found = co_await FindActiveImages(session, std::move(wanted));
   for (const std::string& name : names) {
     std::size_t count = found[name].size();
     if (count == 0) faults.push_back(fmt::format("the cloud has no active image {}", Excerpt(name)));
@@ -189,27 +195,29 @@ Task<Faults> ImageFaults(Cloud& cloud, std::set<std::string> names) {
   co_return faults;
 }
 
-Task<Faults> NetworkFaults(Cloud& cloud, std::set<std::string> names) {
+Task<Faults> NetworkFaults(Lookups& lookups, AsyncValue<NetworkRoles>& network_roles,
+                           std::set<std::string> names) {
   Faults faults;
   for (const std::string& name : names) {
-    Outcome<std::string> found = co_await Attempt(cloud.lookups.NetworkId(name));
+    Outcome<std::string> found = co_await Attempt(lookups.NetworkId(name));
     if (!found) faults.push_back(found.error().message());
   }
-  Outcome<NetworkRoles> roles = co_await Attempt(cloud.network_roles.Get());
+  Outcome<NetworkRoles> roles = co_await Attempt(network_roles.Get());
   if (!roles) faults.push_back(roles.error().message());
   co_return faults;
 }
 
 }  // namespace
 
-Task<Faults> FindFaults(Cloud& cloud) {
-  Names names = NamesIn(*cloud.config);
-  co_await ReadLimits(cloud);
-  co_await ListMachines(cloud);
+Task<Faults> FindFaults(Cloud& cloud, OddServers& odd) {
+  Names names = NamesIn(cloud.config);
+  co_await ReadLimits(cloud.session, cloud.lookups);
+  co_await ListMachines(cloud, odd);
   std::vector<Flavor> flavors = co_await cloud.lookups.Flavors();
   Faults faults = FlavorFaults(flavors, names.labels);
-  Faults of_images = co_await ImageFaults(cloud, names.images);
-  Faults of_networks = co_await NetworkFaults(cloud, names.networks);
+  Faults of_images = co_await ImageFaults(cloud.session, names.images);
+  Task<Faults> asking = NetworkFaults(cloud.lookups, cloud.addressing.network_roles, names.networks);
+  Faults of_networks = co_await std::move(asking);
   std::ranges::move(of_images, std::back_inserter(faults));
   std::ranges::move(of_networks, std::back_inserter(faults));
   co_return faults;

@@ -4,7 +4,7 @@
 #include "base/scope_exit.h"
 #include "driver/leak_tally.h"
 #include "drivers/openstack/api/lookups.h"
-#include "drivers/openstack/api/session.h"
+#include "drivers/openstack/network/floating_ip.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -20,24 +20,24 @@ bool IsOfServer(const Port& port) {
 void Housekeeping::Start() {
   if (is_running_) return;
   is_running_ = true;
-  cloud_.tasks.Spawn("housekeeping of provider " + cloud_.config->name.str(), Run());
+  tasks_.Spawn("housekeeping of provider " + config_.name.str(), Run());
 }
 
 Task<> Housekeeping::Run() {
   ScopeExit end([this] { is_running_ = false; });
-  bool has_network = co_await cloud_.session.Has(Service::kNetwork);
+  bool has_network = co_await session_.Has(Service::kNetwork);
   if (!has_network) co_return;
-  if (cloud_.config->port_cleanup_interval > Duration::zero()) co_await CleanPorts();
-  if (cloud_.config->clean_floating_ips) co_await CleanFloatingIps();
+  if (config_.port_cleanup_interval > Duration::zero()) co_await CleanPorts();
+  if (config_.clean_floating_ips) co_await CleanFloatingIps();
 }
 
 Task<std::set<std::string>> Housekeeping::PortsThatAreDown() {
-  std::string project = co_await cloud_.session.ProjectId();
+  std::string project = co_await session_.ProjectId();
   ApiCall call;
   call.service = Service::kNetwork;
   call.path = "/ports";
   call.query = "status=DOWN" + (project.empty() ? "" : "&project_id=" + project);
-  std::vector<Port> ports = co_await List(cloud_.session, std::move(call), "ports", &ReadPort);
+  std::vector<Port> ports = co_await List(session_, std::move(call), "ports", &ReadPort);
   std::set<std::string> ids;
   for (const Port& port : ports) {
     if (IsOfServer(port)) ids.insert(port.id);
@@ -47,23 +47,23 @@ Task<std::set<std::string>> Housekeeping::PortsThatAreDown() {
 
 // A port of a starting server is down, too: only a port that is down in two consecutive sweeps has leaked.
 Task<> Housekeeping::CleanPorts() {
-  SteadyTime now = cloud_.loop().SteadyNow();
-  if (swept_ && now - *swept_ < cloud_.config->port_cleanup_interval) co_return;
+  SteadyTime now = session_.loop().SteadyNow();
+  if (swept_ && now - *swept_ < config_.port_cleanup_interval) co_return;
   std::set<std::string> down = co_await PortsThatAreDown();
   std::set<std::string> leaked;
   for (const std::string& id : down) {
     if (swept_ && suspects_.contains(id)) leaked.insert(id);
   }
-  driver::LeakTally tally(cloud_.environment.observer, cloud_.config->name);
+  driver::LeakTally tally(observer_, config_.name);
   for (const std::string& id : leaked) {
-    Outcome<bool> removed = co_await Attempt(cloud_.session.Delete(Service::kNetwork, "/ports/" + id));
+    Outcome<bool> removed = co_await Attempt(session_.Delete(Service::kNetwork, "/ports/" + id));
     if (!removed) {
-      cloud_.logger.Error("Leaked port {} could not be removed: {}", id, removed.error().message());
+      logger_.Error("Leaked port {} could not be removed: {}", id, removed.error().message());
       continue;
     }
     down.erase(id);
     if (!*removed) continue;
-    cloud_.logger.Warning("Removed leaked port {} of provider {}", id, cloud_.config->name);
+    logger_.Warning("Removed leaked port {} of provider {}", id, config_.name);
     tally.Add("ports");
   }
   suspects_ = std::move(down);
@@ -71,18 +71,17 @@ Task<> Housekeeping::CleanPorts() {
 }
 
 Task<> Housekeeping::CleanFloatingIps() {
-  FloatingIps ips = co_await ListFloatingIps(cloud_.session);
-  driver::LeakTally tally(cloud_.environment.observer, cloud_.config->name);
+  FloatingIps ips = co_await ListFloatingIps(session_);
+  driver::LeakTally tally(observer_, config_.name);
   for (const auto& [ip_id, ip] : ips) {
     if (!ip.port_id.empty()) continue;
     std::string id = ip_id;
-    Outcome<> removed = co_await Attempt(DeleteFloatingIp(cloud_.session, std::move(id)));
+    Outcome<> removed = co_await Attempt(DeleteFloatingIp(session_, std::move(id)));
     if (!removed) {
-      cloud_.logger.Error("Unused floating IP {} could not be removed: {}", ip.address,
-                          removed.error().message());
+      logger_.Error("Unused floating IP {} could not be removed: {}", ip.address, removed.error().message());
       continue;
     }
-    cloud_.logger.Warning("Removed unused floating IP {} of provider {}", ip.address, cloud_.config->name);
+    logger_.Warning("Removed unused floating IP {} of provider {}", ip.address, config_.name);
     tally.Add("floatingips");
   }
 }

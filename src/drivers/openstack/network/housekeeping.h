@@ -1,9 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 
-#include "drivers/openstack/api/cloud.h"
+#include "async/task_group.h"
+#include "driver/observer.h"
+#include "drivers/openstack/api/session.h"
+#include "drivers/openstack/config/openstack_config.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -11,7 +15,10 @@ namespace nodepool::drivers::openstack {
 // nothing uses; in our own project only (driver-openstack.md 14.2, 14.3, D-96).
 class Housekeeping {
  public:
-  explicit Housekeeping(Cloud& cloud) : cloud_(cloud) {}
+  // `observer` may be null. The sweeps belong to `tasks`; everything outlives it.
+  Housekeeping(const OpenstackConfig& config, Session& session, TaskGroup& tasks,
+               driver::ProviderObserver* observer, log::Logger logger)
+      : config_(config), session_(session), tasks_(tasks), observer_(observer), logger_(std::move(logger)) {}
 
   // Sweeps in the background, unless a sweep is under way. Call every minute.
   void Start();
@@ -22,7 +29,11 @@ class Housekeeping {
   Task<> CleanFloatingIps();
   Task<std::set<std::string>> PortsThatAreDown();
 
-  Cloud& cloud_;
+  const OpenstackConfig& config_;
+  Session& session_;
+  TaskGroup& tasks_;
+  driver::ProviderObserver* observer_;
+  log::Logger logger_;
   bool is_running_ = false;
   std::set<std::string> suspects_;  // ports that were down in the last sweep
   std::optional<SteadyTime> swept_;
