@@ -2,9 +2,7 @@
 
 #include "base/version.h"
 #include "drivers/openstack/api/session.h"
-#include "drivers/openstack/compute/create_machine.h"
 #include "drivers/openstack/compute/machines.h"
-#include "drivers/openstack/compute/quota.h"
 #include "drivers/openstack/config/openstack_config.h"
 #include "drivers/openstack/storage/images.h"
 #include "net/http/curl_client.h"

@@ -6,7 +6,7 @@
 #include "driver/cloud/cloud_adapter.h"
 #include "driver/cloud/cloud_driver.h"
 #include "drivers/openstack/api/cloud.h"
-#include "drivers/openstack/compute/quota.h"
+#include "drivers/openstack/compute/machines.h"
 #include "drivers/openstack/config/cloud_files.h"
 #include "drivers/openstack/network/housekeeping.h"
 

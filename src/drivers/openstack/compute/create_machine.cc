@@ -1,5 +1,3 @@
-#include "drivers/openstack/compute/create_machine.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,9 +6,8 @@
 #include "driver/cloud/metadata.h"
 #include "driver/cloud/own_types.h"
 #include "drivers/openstack/api/session.h"
-#include "drivers/openstack/compute/quota.h"
+#include "drivers/openstack/compute/machines.h"
 #include "drivers/openstack/compute/server.h"
-#include "drivers/openstack/compute/server_request.h"
 #include "drivers/openstack/network/addressing.h"
 #include "drivers/openstack/storage/volumes.h"
 

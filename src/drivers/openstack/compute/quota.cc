@@ -1,5 +1,3 @@
-#include "drivers/openstack/compute/quota.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +8,7 @@
 #include "base/json_fields.h"
 #include "base/text.h"
 #include "driver/cloud/own_types.h"
-#include "drivers/openstack/compute/create_machine.h"
+#include "drivers/openstack/compute/machines.h"
 #include "drivers/openstack/compute/server.h"
 #include "drivers/openstack/network/addresses.h"
 #include "drivers/openstack/storage/volumes.h"

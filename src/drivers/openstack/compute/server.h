@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/log/logging.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/openstack/api/session.h"
+#include "drivers/openstack/config/openstack_config.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -66,5 +69,27 @@ bool HasUnreadableOwner(const std::map<std::string, std::string>& metadata);
 // The same with the node's id in the current form, with ten digits: it used to be a plain number
 // (operations.md 12.4). Not for deciding about deletions (D-69).
 std::map<std::string, std::string> WithWholeNodeId(std::map<std::string, std::string> metadata);
+
+// The results of look-ups for one creation.
+struct ServerParts {
+  std::string image_id;
+  std::string image_name;  // as the configuration calls it
+  bool config_drive = false;
+  std::string flavor_id;
+  std::vector<std::string> network_ids;
+  bool takes_auto_network = false;  // the service can choose a network itself
+};
+
+const OpenstackLabel& LabelOf(const driver::cloud::CreateParameters& parameters);
+
+// The member "server" of the request that creates a server (driver-openstack.md 7.3).
+boost::json::object ServerBody(const driver::cloud::CreateParameters& parameters, const ServerParts& parts,
+                               std::map<std::string, std::string> metadata);
+
+// The server's metadata: the properties of the label, those made from the request,
+// and who owns it (driver-openstack.md 7.2, 7.4, D-71). A template that cannot be filled is logged and
+// left out.
+std::map<std::string, std::string> ServerMetadata(const driver::cloud::CreateParameters& parameters,
+                                                  const ServerParts& parts, const log::Logger& logger);
 
 }  // namespace nodepool::drivers::openstack

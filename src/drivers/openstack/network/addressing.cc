@@ -26,7 +26,8 @@ Task<> WaitFloatingIp(driver::cloud::api::ListCache<FloatingIps>& floating_ips, 
 }
 
 // Creates a floating address for the server and adds it to the server's addresses.
-Task<> AddFloatingIp(Addressing& addressing, MachineReport& machine, const NetworkRoles& roles, Server& server) {
+Task<> AddFloatingIp(Addressing& addressing, MachineReport& machine, const NetworkRoles& roles,
+                     Server& server) {
   machine.SetState("creating floating ip");
   std::vector<Port> ports = co_await ListPortsOf(addressing.session, server.id);
   std::optional<FloatingTarget> target = ChooseTarget(std::move(ports), roles);
@@ -39,7 +40,8 @@ Task<> AddFloatingIp(Addressing& addressing, MachineReport& machine, const Netwo
   if (ip.status != "ACTIVE") {
     SteadyTime deadline = addressing.session.loop().SteadyNow() + kFloatingIpLimit;
     std::string what = "the floating IP " + ip.address + " becoming active";
-    bool is_active = co_await EndsBy(addressing.session.loop(), deadline, what, WaitFloatingIp(addressing.floating_ips, ip.id));
+    bool is_active = co_await EndsBy(addressing.session.loop(), deadline, what,
+                                     WaitFloatingIp(addressing.floating_ips, ip.id));
     // The deletion of the server removes the address, too.
     if (!is_active) throw LaunchError(LaunchError::Kind::kNetwork, what + " timed out");
   }
@@ -73,8 +75,8 @@ Addressing::Addressing(Session& of_cloud, TaskGroup& tasks, Random& random, cons
                        log::Logger for_faults)
     : session(of_cloud),
       logger(std::move(for_faults)),
-      floating_ips(tasks, random, log::Logger("nodepool.OpenStackAdapter"), "floating IPs of provider " + provider,
-                   [this] { return ListFloatingIps(session); }),
+      floating_ips(tasks, random, log::Logger("nodepool.OpenStackAdapter"),
+                   "floating IPs of provider " + provider, [this] { return ListFloatingIps(session); }),
       network_roles([this] { return ReadNetworkRoles(session); }),
       has_ipv6(HasIpv6Route()),
       probe([this](std::vector<std::string> addresses, SteadyTime deadline) {
@@ -106,9 +108,11 @@ Task<ChosenAddresses> FindAddresses(Addressing& addressing, MachineReport& machi
 
 Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Addressing& addressing, Server server) {
   std::string id = server.id;
-  Outcome<std::vector<FloatingAddress>> found = co_await Attempt(FindBySharedList(addressing, std::move(server)));
+  Outcome<std::vector<FloatingAddress>> found =
+      co_await Attempt(FindBySharedList(addressing, std::move(server)));
   if (found) co_return std::move(*found);
-  addressing.logger.Warning("The floating IPs of server {} could not be read: {}", id, found.error().message());
+  addressing.logger.Warning("The floating IPs of server {} could not be read: {}", id,
+                            found.error().message());
   co_return std::vector<FloatingAddress>();
 }
 
