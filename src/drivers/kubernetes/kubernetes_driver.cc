@@ -145,7 +145,7 @@ std::string KubernetesAdapter::PoolOf(const MachineReport& machine, const std::s
 }
 
 Task<std::vector<Instance>> KubernetesAdapter::ListInstances() {
-  std::vector<Object> own = co_await ListOwn(cloud_);
+  std::vector<Object> own = co_await ListOwn(cloud_.cluster, *config_);
   std::vector<Instance> instances;
   for (Object& object : own) {
     Instance instance;
@@ -160,7 +160,7 @@ Task<std::vector<Instance>> KubernetesAdapter::ListInstances() {
 
 Task<std::vector<Resource>> KubernetesAdapter::ListResources() {
   SteadyTime begun = cloud_.loop().SteadyNow();
-  std::vector<Object> own = co_await ListOwn(cloud_);
+  std::vector<Object> own = co_await ListOwn(cloud_.cluster, *config_);
   listed_.clear();
   listed_at_ = begun;
   std::vector<Resource> resources;
@@ -223,6 +223,6 @@ driver::QuotaInformation KubernetesAdapter::QuotaForLabel(const driver::LabelCon
   return driver::QuotaInformation::Amount(own.need);
 }
 
-Task<> KubernetesAdapter::Stop() { co_await cloud_.tasks.Stop(); }
+Task<> KubernetesAdapter::Stop() { co_await cloud_.watches.Stop(); }
 
 }  // namespace nodepool::drivers::kubernetes

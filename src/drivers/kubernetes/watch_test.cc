@@ -102,8 +102,8 @@ TEST_F(KubernetesTest, AWatchHasTheBoundsOfAList) {
   driver::cloud::Framework framework;
   Cloud cloud({{time.loop(), random, blocking_pool}, framework, this}, config,
               MeansFor(time.loop(), imposter, connection));
-  std::unique_ptr<ObjectCache> cache = cloud.NewCache({kNamespaces, "", {}, "", 64 << 10});
-  cache->Start(cloud.tasks);
+  std::unique_ptr<ObjectCache> cache = cloud.watches.NewCache({kNamespaces, "", {}, "", 64 << 10});
+  cloud.watches.Start(*cache);
   time.Run(cache->WaitForFirstList());
   log::Capture log;
   auto path = [](int i) { return fmt::format("/api/v1/namespaces/many-{}", i); };
@@ -122,7 +122,7 @@ TEST_F(KubernetesTest, AWatchHasTheBoundsOfAList) {
   EXPECT_EQ(imposter.calls().size(), 0u) << "no busy loop";
   time.Advance(5s);
   EXPECT_EQ(cache->objects().size(), 30u) << "with a list it goes on";
-  time.Run(cloud.tasks.Stop());
+  time.Run(cloud.watches.Stop());
 }
 
 // driver-kubernetes.md 4.3
@@ -211,7 +211,7 @@ class WatchOverHttpTest : public KubernetesTest {
     cloud_ = std::make_unique<Cloud>(std::move(environment), config, std::move(means));
   }
   void TearDown() override {
-    RunToEnd(loop_, cloud_->tasks.Stop());
+    RunToEnd(loop_, cloud_->watches.Stop());
     cloud_.reset();
     RunToEnd(loop_, server_.Stop());
     KubernetesTest::TearDown();

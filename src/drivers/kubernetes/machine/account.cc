@@ -84,13 +84,13 @@ Task<std::optional<NodeToken>> TokenOfSecret(Cloud& cloud, const NodePlan& plan)
 }
 
 // The authorities that clusters publish in each namespace since 1.20, else those that we trust.
-Task<std::string> Authorities(Cloud& cloud, std::string name_space) {
+Task<std::string> Authorities(Cluster& cluster, AccessSource& source, std::string name_space) {
   std::string path = InNamespace(name_space, "configmaps/kube-root-ca.crt");
-  Outcome<json::object> map = co_await Attempt(cloud.cluster.Get(std::move(path)));
+  Outcome<json::object> map = co_await Attempt(cluster.Get(std::move(path)));
   const json::object* data = map ? ObjectIn(*map, "data") : nullptr;
   std::string pem = data == nullptr ? "" : TextIn(*data, "ca.crt");
   if (pem.empty()) {
-    std::shared_ptr<const Access> access = co_await cloud.access.Get();
+    std::shared_ptr<const Access> access = co_await source.Get();
     pem = access->ca_pem;
   }
   co_return Base64(pem);
@@ -131,7 +131,7 @@ Task<NodeToken> RequestToken(Cloud& cloud, std::string name_space) {
   if (token.token.empty()) throw Error(Verdict::kFail, fmt::format("{} was answered without a token", path));
   if (std::optional<WallTime> end = ParseIso8601(TextIn(*status, "expirationTimestamp")))
     token.life = TokenLife{begin, *end};
-  token.ca_base64 = co_await Authorities(cloud, std::move(name_space));
+  token.ca_base64 = co_await Authorities(cloud.cluster, cloud.access, std::move(name_space));
   co_return token;
 }
 

@@ -32,9 +32,7 @@ Duration TimeToLaunch(const KubernetesConfig& config) {
 }
 
 // What jobs need to use the node: the record's connection_port (driver-kubernetes.md 11).
-json::object ConnectionPort(const Cloud& cloud, const NodePlan& plan, const Access& access,
-                            const NodeToken& token) {
-  Kind kind = cloud.config->kind;
+json::object ConnectionPort(Kind kind, const NodePlan& plan, const Access& access, const NodeToken& token) {
   bool skips_tls = !access.tls->verifies_peer;
   json::object port = {{"namespace", plan.name_space},
                        {"host", access.server},
@@ -63,16 +61,16 @@ Task<Instance> Describe(Cloud& cloud, const NodePlan& plan, NodeToken token, std
   instance.cloud = cloud.config->context;
   instance.metadata = plan.labels;
   instance.quota = driver::QuotaInformation::Amount(plan.label->need);
-  instance.connection.connection_port = ConnectionPort(cloud, plan, *access, token);
+  instance.connection.connection_port = ConnectionPort(cloud.config->kind, plan, *access, token);
   if (token.life) instance.driver_data = ToDriverData(*token.life);
   co_return instance;
 }
 
 // Jobs get our own token: there is no account for the node.
-Task<NodeToken> OwnToken(Cloud& cloud) {
-  std::shared_ptr<const Access> access = co_await cloud.access.Get();
+Task<NodeToken> OwnToken(AccessSource& source, const std::string& cluster) {
+  std::shared_ptr<const Access> access = co_await source.Get();
   if (access->token.empty()) {
-    throw Error(Verdict::kInvalid, cloud.cluster.name() +
+    throw Error(Verdict::kInvalid, cluster +
                                        " has no token that jobs could get; the driver openshiftpods needs a "
                                        "user with a token");
   }
@@ -104,9 +102,9 @@ Task<> StoreIdUnlessRefused(MachineReport& machine, std::string id, const Failur
 }
 
 Task<Instance> CreateInPool(Cloud& cloud, MachineReport& machine, const NodePlan& plan) {
-  NodeToken token = co_await OwnToken(cloud);
+  NodeToken token = co_await OwnToken(cloud.access, cloud.cluster.name());
   machine.SetState("creating the pod");
-  cloud.PodsOfPool(plan.name_space);
+  cloud.watches.PodsOfPool(plan.name_space);
   Task<std::string> making = MakePod(cloud, plan);
   auto store = [&](const Failure& failure) {
     return StoreIdUnlessRefused(machine, plan.external_id, failure);
@@ -120,7 +118,7 @@ Task<Instance> CreateInPool(Cloud& cloud, MachineReport& machine, const NodePlan
 
 Task<Instance> CreateInNamespace(Cloud& cloud, MachineReport& machine, const NodePlan& plan) {
   machine.SetState("creating the namespace");
-  cloud.Namespaces();  // the deletion waits for its end
+  cloud.watches.Namespaces();  // the deletion waits for its end
   Task<> making = MakeNamespace(cloud, plan);
   auto store = [&](const Failure& failure) {
     return StoreIdUnlessRefused(machine, plan.external_id, failure);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/scope_exit.h"
 #include "base/text.h"
 #include "driver/cloud/metadata.h"
 #include "driver/cloud/own_types.h"
@@ -50,18 +49,18 @@ bool LabelByName(Object& project, const KubernetesConfig& config) {
   return false;
 }
 
-Task<std::vector<Object>> OwnProjects(Cloud& cloud) {
-  Task<ObjectList> reading = cloud.cluster.List(kProjects, "");
+Task<std::vector<Object>> OwnProjects(Cluster& cluster, const KubernetesConfig& config) {
+  Task<ObjectList> reading = cluster.List(kProjects, "");
   ObjectList list = co_await std::move(reading);
   std::string own_name;
   bool is_name_known = false;
   std::vector<Object> own;
   for (Object& project : list.objects) {
-    bool is_own = HasNodeAndProvider(project, *cloud.config);
+    bool is_own = HasNodeAndProvider(project, config);
     bool may_be_own = !is_own && !project.labels.contains(driver::cloud::kProviderKey) &&
-                      !project.requester.empty() && LabelByName(project, *cloud.config);
+                      !project.requester.empty() && LabelByName(project, config);
     if (may_be_own) {
-      if (!std::exchange(is_name_known, true)) own_name = co_await OwnName(cloud);
+      if (!std::exchange(is_name_known, true)) own_name = co_await OwnName(cluster);
       is_own = project.requester == own_name;
     }
     if (is_own) own.push_back(std::move(project));
@@ -69,42 +68,42 @@ Task<std::vector<Object>> OwnProjects(Cloud& cloud) {
   co_return own;
 }
 
-Task<std::vector<Object>> OwnPods(Cloud& cloud) {
+Task<std::vector<Object>> OwnPods(Cluster& cluster, const KubernetesConfig& config) {
   std::vector<Object> own;
-  for (const auto& [name, pool] : cloud.config->pools) {
-    Task<ObjectList> reading = cloud.cluster.List(InNamespace(name.str(), "pods"), cloud.OwnSelector());
+  for (const auto& [name, pool] : config.pools) {
+    Task<ObjectList> reading = cluster.List(InNamespace(name.str(), "pods"), OwnSelector(config));
     ObjectList list = co_await std::move(reading);
     std::ranges::move(list.objects, std::back_inserter(own));
   }
   co_return own;
 }
 
-Task<std::vector<Object>> OwnNamespaces(Cloud& cloud) {
+Task<std::vector<Object>> OwnNamespaces(Cluster& cluster, const KubernetesConfig& config) {
   // Both labels: the provider's and a node's.
-  std::string selector = cloud.OwnSelector() + "," + driver::cloud::kNodeKey;
-  Task<ObjectList> reading = cloud.cluster.List(kNamespaces, std::move(selector));
+  std::string selector = OwnSelector(config) + "," + driver::cloud::kNodeKey;
+  Task<ObjectList> reading = cluster.List(kNamespaces, std::move(selector));
   ObjectList list = co_await std::move(reading);
   co_return std::move(list.objects);
 }
 
 }  // namespace
 
-Task<std::vector<Object>> ListOwn(Cloud& cloud) {
-  switch (cloud.config->kind) {
+Task<std::vector<Object>> ListOwn(Cluster& cluster, const KubernetesConfig& config) {
+  switch (config.kind) {
     case Kind::kOpenshift:
-      return OwnProjects(cloud);
+      return OwnProjects(cluster, config);
     case Kind::kOpenshiftPods:
-      return OwnPods(cloud);
+      return OwnPods(cluster, config);
     case Kind::kKubernetes:
       break;
   }
-  return OwnNamespaces(cloud);
+  return OwnNamespaces(cluster, config);
 }
 
 bool IsUsable(Cloud& cloud, const Object& object) {
   if (object.is_terminating || HasEnded(object)) return false;
   if (cloud.config->kind != Kind::kKubernetes || !HasPod(*cloud.config, object)) return true;
-  ObjectCache& pods = cloud.Pods();
+  ObjectCache& pods = cloud.watches.Pods();
   if (!pods.is_listed()) return true;
   auto pod = pods.objects().find(KeyOf(object.name, object.labels.at(kLabelKey)));
   return pod != pods.objects().end() && !HasEnded(pod->second);
@@ -132,9 +131,9 @@ json::object InBackground() {
 }
 
 // With a project go the rights in it, and the server refuses what one may not see.
-bool CountsAsGone(const Cloud& cloud, const Failure& failure) {
+bool CountsAsGone(Kind kind, const Failure& failure) {
   int status = api::StatusOf(failure);
-  return status == 404 || (status == 403 && cloud.config->kind == Kind::kOpenshift);
+  return status == 404 || (status == 403 && kind == Kind::kOpenshift);
 }
 
 Task<std::vector<Object>> PodsIn(Cloud& cloud, std::string name_space) {
@@ -144,7 +143,7 @@ Task<std::vector<Object>> PodsIn(Cloud& cloud, std::string name_space) {
     ObjectList list = co_await std::move(reading);
     co_return std::move(list.objects);
   }
-  ObjectCache& pods = cloud.Pods();
+  ObjectCache& pods = cloud.watches.Pods();
   co_await pods.WaitForFirstList();
   std::string beginning = KeyOf(name_space, "");
   for (auto pod = pods.objects().lower_bound(beginning);
@@ -166,12 +165,12 @@ Task<> EndOwnPods(Cloud& cloud, std::string name_space) {
 }
 
 // Reports what holds it; true: it is gone.
-Task<bool> ReportHeld(Cloud& cloud, MachineReport& machine, std::string path) {
-  Outcome<json::object> read = co_await Attempt(cloud.cluster.Get(path));
-  if (!read && CountsAsGone(cloud, read.error())) co_return true;
+Task<bool> ReportHeld(Cluster& cluster, Kind kind, MachineReport& machine, std::string path) {
+  Outcome<json::object> read = co_await Attempt(cluster.Get(path));
+  if (!read && CountsAsGone(kind, read.error())) co_return true;
   if (!read) read.error().Rethrow();
   std::string holders = WhatHolds(ReadObject(*read));
-  machine.logger().Warning("{} of {} is still being deleted{}", path, cloud.cluster.name(),
+  machine.logger().Warning("{} of {} is still being deleted{}", path, cluster.name(),
                            holders.empty() ? "; the cluster does not say why" : ": " + holders);
   co_return false;
 }
@@ -182,17 +181,16 @@ Task<> WaitUntilGone(Cloud& cloud, MachineReport& machine, Follower& follower, s
     co_await follower.Change(report_at);
     if (follower.was_gone() || cloud.loop().SteadyNow() < report_at) continue;
     report_at += kReportInterval;
-    bool is_gone = co_await ReportHeld(cloud, machine, path);
+    bool is_gone = co_await ReportHeld(cloud.cluster, cloud.config->kind, machine, path);
     if (is_gone) co_return;
   }
 }
 
 Task<> DeleteNamespace(Cloud& cloud, MachineReport& machine, std::string name) {
   machine.SetState("deleting the namespace");
-  ObjectCache& namespaces = cloud.Namespaces();
+  ObjectCache& namespaces = cloud.watches.Namespaces();
   Follower follower(namespaces, KeyOf("", name));
-  auto deletion = cloud.deletions.insert(name);
-  ScopeExit ended_here([&] { cloud.deletions.erase(deletion); });
+  auto deletion = cloud.watches.Deleting(name);
   // Only makes it faster.
   Outcome<> ended = co_await Attempt(EndOwnPods(cloud, name));
   if (!ended) machine.logger().Debug("Pods in {} are not ended before it: {}", name, ended.error().message());
@@ -201,7 +199,7 @@ Task<> DeleteNamespace(Cloud& cloud, MachineReport& machine, std::string name) {
   json::object options;
   if (!is_openshift) options = InBackground();
   Outcome<bool> existed = co_await Attempt(cloud.cluster.Delete(path, std::move(options)));
-  if (!existed && CountsAsGone(cloud, existed.error())) co_return;
+  if (!existed && CountsAsGone(cloud.config->kind, existed.error())) co_return;
   if (!existed) existed.error().Rethrow();
   if (!*existed) co_return;
   co_await WaitUntilGone(cloud, machine, follower, std::move(path));
@@ -209,9 +207,8 @@ Task<> DeleteNamespace(Cloud& cloud, MachineReport& machine, std::string name) {
 
 Task<> DeletePod(Cloud& cloud, MachineReport& machine, std::string pool, std::string pod) {
   machine.SetState("deleting the pod");
-  Follower follower(cloud.PodsOfPool(pool), KeyOf(pool, pod));
-  auto deletion = cloud.deletions.insert(KeyOf(pool, pod));
-  ScopeExit ended([&] { cloud.deletions.erase(deletion); });
+  Follower follower(cloud.watches.PodsOfPool(pool), KeyOf(pool, pod));
+  auto deletion = cloud.watches.Deleting(KeyOf(pool, pod));
   std::string path = InNamespace(pool, "pods/") + pod;
   const Object* known = follower.object();
   json::object options;

@@ -13,13 +13,12 @@ namespace json = boost::json;
 namespace {
 
 // A project's labels are lost when it is requested; not everyone may set them later.
-Task<> LabelProject(Cloud& cloud, const NodePlan& plan) {
+Task<> LabelProject(Cluster& cluster, log::Logger logger, const NodePlan& plan) {
   json::object body = {{"metadata", json::object{{"labels", ToJson(plan.labels)}}}};
   Task<json::object> call =
-      cloud.cluster.MergePatch(std::string(kNamespaces) + "/" + plan.name_space, std::move(body));
+      cluster.MergePatch(std::string(kNamespaces) + "/" + plan.name_space, std::move(body));
   Outcome<json::object> labelled = co_await Attempt(std::move(call));
-  if (!labelled)
-    cloud.logger.Debug("Project {} has no labels: {}", plan.name_space, labelled.error().message());
+  if (!labelled) logger.Debug("Project {} has no labels: {}", plan.name_space, labelled.error().message());
 }
 
 }  // namespace
@@ -33,11 +32,11 @@ Task<> MakeNamespace(Cloud& cloud, const NodePlan& plan) {
   Outcome<json::object> made = co_await Attempt(std::move(call));
   // What exists has this attempt's name: the answer to an earlier call was lost.
   if (!made && ReasonOf(made.error()) != "AlreadyExists") made.error().Rethrow();
-  if (is_project) co_await LabelProject(cloud, plan);
+  if (is_project) co_await LabelProject(cloud.cluster, cloud.logger, plan);
 }
 
-Task<std::string> OwnName(Cloud& cloud) {
-  Outcome<json::object> user = co_await Attempt(cloud.cluster.Get(kOwnUser));
+Task<std::string> OwnName(Cluster& cluster) {
+  Outcome<json::object> user = co_await Attempt(cluster.Get(kOwnUser));
   const json::object* metadata = user ? ObjectIn(*user, "metadata") : nullptr;
   co_return metadata == nullptr ? std::string() : TextIn(*metadata, "name");
 }

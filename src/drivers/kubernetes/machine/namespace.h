@@ -12,7 +12,7 @@ namespace nodepool::drivers::kubernetes {
 Task<> MakeNamespace(Cloud& cloud, const NodePlan& plan);
 
 // The name of our own account, as OpenShift notes it in projects that we ask for; empty: it is not known.
-Task<std::string> OwnName(Cloud& cloud);
+Task<std::string> OwnName(Cluster& cluster);
 
 // Creates an object in a namespace that may have been made a moment ago, where the cluster's own accounts and
 // the caller's rights may still be missing: such refusals are repeated for ten seconds. An object that exists

@@ -121,18 +121,18 @@ Task<std::string> Follow(Cloud& cloud, MachineReport& machine, const NodePlan& p
     case Kind::kOpenshift:
       return FollowPodInProject(cloud, machine, plan, std::move(uid));
     case Kind::kOpenshiftPods:
-      return FollowPod(cloud, machine, plan, std::move(uid), cloud.PodsOfPool(plan.name_space));
+      return FollowPod(cloud, machine, plan, std::move(uid), cloud.watches.PodsOfPool(plan.name_space));
     case Kind::kKubernetes:
       break;
   }
-  return FollowPod(cloud, machine, plan, std::move(uid), cloud.Pods());
+  return FollowPod(cloud, machine, plan, std::move(uid), cloud.watches.Pods());
 }
 
 // What the cluster noted about the pod; logged, since it vanishes with the namespace.
-Task<> LogEvents(Cloud& cloud, const MachineReport& machine, const NodePlan& plan) {
+Task<> LogEvents(Cluster& cluster, const MachineReport& machine, const NodePlan& plan) {
   std::string selector = driver::cloud::api::PercentEncoded("involvedObject.name=" + plan.pod);
   std::string path = InNamespace(plan.name_space, "events?limit=100&fieldSelector=") + selector;
-  Outcome<json::object> read = co_await Attempt(cloud.cluster.Get(std::move(path)));
+  Outcome<json::object> read = co_await Attempt(cluster.Get(std::move(path)));
   const json::array* items = read ? ArrayIn(*read, "items") : nullptr;
   if (items == nullptr) co_return;
   std::size_t first = items->size() - std::min(items->size(), kMaxEvents);
@@ -157,7 +157,7 @@ Task<std::string> WaitForPod(Cloud& cloud, MachineReport& machine, const NodePla
   Task<std::string> following = Follow(cloud, machine, plan, std::move(uid));
   Outcome<std::string> node = co_await Attempt(std::move(following));
   if (node) co_return std::move(*node);
-  co_await LogEvents(cloud, machine, plan);
+  co_await LogEvents(cloud.cluster, machine, plan);
   node.error().Rethrow();
 }
 

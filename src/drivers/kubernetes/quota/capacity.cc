@@ -79,13 +79,13 @@ NodeCapacity::NodeCapacity(Cloud& cloud)
   auto on_pod = [this, &framework = cloud.environment.framework](const Object* before, const Object* now) {
     if (room_.PodChanged(before, now)) framework.QuotaChanged();
   };
-  nodes_ = cloud.NewCache({kNodes, "", on_node, kWithout});
-  pods_ = cloud.NewCache({kAllPods, PlacedPods(), on_pod, kWithout});
+  nodes_ = cloud.watches.NewCache({kNodes, "", on_node, kWithout});
+  pods_ = cloud.watches.NewCache({kAllPods, PlacedPods(), on_pod, kWithout});
 }
 
 Task<Resources> NodeCapacity::Limits() {
   for (ObjectCache* cache : {nodes_.get(), pods_.get()}) {
-    cache->Start(cloud_.tasks);
+    cloud_.watches.Start(*cache);
     Outcome<> listed = co_await Attempt(cache->WaitForFirstList());
     if (cache->is_refused()) co_return Resources();
     if (!listed) listed.error().Rethrow();
@@ -166,14 +166,14 @@ NamespaceQuotas::NamespaceQuotas(Cloud& cloud) : cloud_(cloud) {
   };
   for (const auto& [name, pool] : cloud.config->pools) {
     std::string quotas = InNamespace(name.str(), "resourcequotas");
-    quotas_[name.str()] = cloud.NewCache({std::move(quotas), "", on_quota, kWithoutQuotas});
+    quotas_[name.str()] = cloud.watches.NewCache({std::move(quotas), "", on_quota, kWithoutQuotas});
   }
 }
 
 Task<Resources> NamespaceQuotas::Limits() {
   for (const auto& [pool, cache] : quotas_) {
-    cloud_.PodsOfPool(pool);
-    cache->Start(cloud_.tasks);
+    cloud_.watches.PodsOfPool(pool);
+    cloud_.watches.Start(*cache);
     Outcome<> listed = co_await Attempt(cache->WaitForFirstList());
     if (!listed && !cache->is_refused()) listed.error().Rethrow();
   }
@@ -183,7 +183,7 @@ Task<Resources> NamespaceQuotas::Limits() {
 Resources NamespaceQuotas::UsedByOthers() const { return Sum().others; }
 
 NamespaceRoom NamespaceQuotas::RoomOfPool(const std::string& pool) const {
-  return RoomOf(quotas_.at(pool)->objects(), RequestsOfLiving(cloud_.PodsOfPool(pool)));
+  return RoomOf(quotas_.at(pool)->objects(), RequestsOfLiving(cloud_.watches.PodsOfPool(pool)));
 }
 
 NamespaceRoom NamespaceQuotas::Sum() const {
