@@ -68,23 +68,23 @@ Task<std::vector<Resource>> LibvirtAdapter::ListResources() { return ListMarked(
 Task<> LibvirtAdapter::DeleteResource(Resource resource) { return DeleteMarked(site_, std::move(resource)); }
 
 Task<std::vector<boost::json::value>> LibvirtAdapter::MissingMachines(std::vector<boost::json::value> ids) {
-  return libvirt::MissingMachines(site_, std::move(ids));
+  return libvirt::MissingMachines(site_.hosts, std::move(ids));
 }
 
 Task<QuotaInformation> LibvirtAdapter::QuotaLimits() {
-  co_await site_.Connected();
+  co_await site_.hosts.Connected();
   site_.fetches.Begin();
-  bool has_changed = co_await site_.image_sizes.Refresh(site_.Usable());
+  bool has_changed = co_await site_.image_sizes.Refresh(site_.hosts.Usable());
   if (has_changed) site_.environment.framework.CapacityChanged();
-  Need sum = co_await SumOfLimits(site_);
+  Need sum = co_await SumOfLimits(site_.hosts);
   co_return QuotaInformation::Limit(ToQuota(sum).resources());
 }
 
 QuotaInformation LibvirtAdapter::QuotaForLabel(const LabelConfig& label) {
-  return ToQuota(NeedOf(site_, Own(label)));
+  return ToQuota(NeedOf(*config_, site_.image_sizes, Own(label)));
 }
 
-Task<> LibvirtAdapter::LookAgain() { co_await site_.image_sizes.Refresh(site_.Usable()); }
+Task<> LibvirtAdapter::LookAgain() { co_await site_.image_sizes.Refresh(site_.hosts.Usable()); }
 
 Readiness LibvirtAdapter::LabelReady(const LabelConfig& label) {
   if (!label.cloud_image || config_->cloud_images.at(*label.cloud_image).path) return Readiness::kReady;
@@ -99,16 +99,16 @@ Task<std::string> LibvirtAdapter::UploadImage(ImageUpload upload) {
 }
 
 Task<> LibvirtAdapter::DeleteImage(std::string external_id) {
-  return libvirt::DeleteImage(site_, std::move(external_id));
+  return libvirt::DeleteImage(site_.hosts, std::move(external_id));
 }
 
-Task<std::vector<driver::ListedImage>> LibvirtAdapter::ListImages() { return ListUploads(site_); }
+Task<std::vector<driver::ListedImage>> LibvirtAdapter::ListImages() { return ListUploads(site_.hosts); }
 
 Task<std::optional<std::string>> LibvirtAdapter::ConsoleLog(const LabelConfig&,
                                                             boost::json::value external_id) {
   std::optional<MachineId> id = IdIn(external_id);
   if (!id) co_return std::nullopt;
-  std::string console = co_await ReadConsole(site_, std::move(*id));
+  std::string console = co_await ReadConsole(site_.hosts, config_->name.str(), std::move(*id));
   co_return console;
 }
 

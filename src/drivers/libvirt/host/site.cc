@@ -1,8 +1,6 @@
 #include "drivers/libvirt/host/site.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
+#include <utility>
 
 namespace nodepool::drivers::libvirt {
 
@@ -11,14 +9,12 @@ Site::Site(driver::cloud::AdapterEnvironment for_environment, std::shared_ptr<co
     : environment(std::move(for_environment)),
       config(std::move(provider)),
       tasks(environment.loop, logger),
+      hosts(tasks, environment.random, *config, make, logger, *this),
       image_sizes(*config),
       arrivals(tasks, logger),
       key(config->key) {
-  for (const HostConfig& host : config->hosts) {
-    if (environment.observer != nullptr) environment.observer->HostAdded(config->name, host.name);
-    HostListener& listener = *this;
-    hosts.push_back(std::make_unique<Host>(tasks, environment.random, host, make, logger, listener));
-  }
+  if (environment.observer == nullptr) return;
+  for (const HostConfig& host : config->hosts) environment.observer->HostAdded(config->name, host.name);
 }
 
 void Site::HostChanged(Host&) {
@@ -55,31 +51,9 @@ void Site::HostMeasured(Host& host) {
   environment.observer->HostMeasured(use);
 }
 
-Task<> Site::Connected() {
-  for (const auto& host : hosts) host->Start();
-  for (const auto& host : hosts) co_await host->Tried();
-}
-
-Host& Site::At(const std::string& name) {
-  auto found = std::ranges::find_if(hosts, [&](const auto& host) { return host->name() == name; });
-  if (found != hosts.end()) return **found;
-  throw Error(Verdict::kFail,
-              fmt::format("provider {} no longer has the host {}; add it again to its section, or "
-                          "remove what is left there by hand",
-                          config->name, name));
-}
-
-std::vector<Host*> Site::Usable() {
-  std::vector<Host*> usable;
-  for (const auto& host : hosts) {
-    if (!host->fault()) usable.push_back(host.get());
-  }
-  return usable;
-}
-
 Task<> Site::Stop() {
   co_await tasks.Stop();
-  for (const auto& host : hosts) co_await host->Stop();
+  co_await hosts.Stop();
   if (environment.observer == nullptr || std::exchange(is_stopped_, true)) co_return;
   for (const auto& host : hosts) environment.observer->HostRemoved(config->name, host->name());
 }

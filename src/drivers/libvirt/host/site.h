@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "driver/cloud/framework.h"
-#include "drivers/libvirt/host/host.h"
+#include "drivers/libvirt/host/hosts.h"
 #include "drivers/libvirt/keys.h"
 #include "drivers/libvirt/placement/placement.h"
 #include "drivers/libvirt/storage/boot_image.h"
@@ -24,7 +24,7 @@ struct Site : private HostListener {
   std::shared_ptr<const LibvirtConfig> config;
   log::Logger logger{"nodepool.driver.libvirt." + config->name.value};
   TaskGroup tasks;
-  std::vector<std::unique_ptr<Host>> hosts;
+  Hosts hosts;
   Ledger ledger;
   FullLabels full_labels;
   ImageSizes image_sizes;
@@ -34,12 +34,6 @@ struct Site : private HostListener {
   ProviderKey key;
   WarmTemplates warm_templates;
 
-  // Connects to every host unless that has begun; ends when each was tried once. To be awaited before hosts
-  // are used. No host is contacted before.
-  Task<> Connected();
-  // Error(kFail): the configuration no longer has this host.
-  Host& At(const std::string& name);
-  std::vector<Host*> Usable();
   // The machine takes no room of its host any more.
   void Forget(const MachineId& id);
   Task<> Stop();

@@ -58,10 +58,10 @@ const LibvirtLabel& LabelOf(const CreateParameters& parameters) {
 }
 
 // Without a host that can be used the launch waits, like without room.
-void CheckUsable(Site& site) {
-  if (!site.Usable().empty()) return;
-  throw Error(Verdict::kQuota, fmt::format("no host can be used; host {}: {}", site.hosts.front()->name(),
-                                           site.hosts.front()->fault()->message()));
+void CheckUsable(const Hosts& hosts) {
+  if (!hosts.Usable().empty()) return;
+  throw Error(Verdict::kQuota,
+              fmt::format("no host can be used; host {}: {}", hosts[0].name(), hosts[0].fault()->message()));
 }
 
 // Time enough to say what is wrong before the whole attempt is given up.
@@ -91,7 +91,8 @@ Task<> SearchAddress(Creation& creation, std::string& address) {
 }
 
 Task<std::string> ConsoleEnd(Creation& creation) {
-  Outcome<std::string> console = co_await Attempt(ReadConsole(creation.site, creation.id));
+  Outcome<std::string> console =
+      co_await Attempt(ReadConsole(creation.site.hosts, creation.site.config->name.str(), creation.id));
   if (!console) co_return fmt::format("its console cannot be read: {}", console.error().message());
   co_return fmt::format("the end of its console: {}", LastLines(*console));
 }
@@ -130,7 +131,7 @@ Instance DescribeNew(const Creation& creation) {
   instance.cloud = creation.site.config->name.str();
   instance.host_id = creation.host.name();
   // The framework keeps the nodes of a request in one zone.
-  if (SameHostFor(creation.site, creation.label) != SameHost::kNo) instance.az = creation.host.name();
+  if (SameHostFor(*creation.site.config, creation.label) != SameHost::kNo) instance.az = creation.host.name();
   instance.metadata = creation.parameters.metadata;
   instance.quota = ToQuota(creation.need);
   if (!creation.host.uses_kvm()) instance.boot_timeout = creation.site.config->slow_boot_timeout;
@@ -142,14 +143,14 @@ Instance DescribeNew(const Creation& creation) {
 // machines that are known, also of other Nodepools.
 constexpr std::size_t kDigitsOfMac = 6;
 
-MachineId NewMachineId(Site& site, const Host& host) {
+MachineId NewMachineId(Random& random, const Ledger& ledger, const Host& host) {
   while (true) {
-    MachineId id{host.name(), site.environment.random.Uuid()};
+    MachineId id{host.name(), random.Uuid()};
     std::string digits = id.uuid.substr(0, kDigitsOfMac);
     auto is_like = [&digits](std::string_view uuid) { return uuid.starts_with(digits); };
     bool is_listed = std::ranges::any_of(host.listed(), is_like, &DomainInfo::uuid);
     bool is_made =
-        std::ranges::any_of(site.ledger.entries(), is_like, [](const auto& entry) { return entry.first; });
+        std::ranges::any_of(ledger.entries(), is_like, [](const auto& entry) { return entry.first; });
     if (!is_listed && !is_made) return id;
   }
 }
@@ -208,12 +209,12 @@ Task<Instance> Make(Creation& creation, MachineReport& machine) {
 
 Task<Instance> CreateMachine(Site& site, MachineReport& machine, CreateParameters parameters) {
   machine.SetState("choosing a host");
-  co_await site.Connected();
-  CheckUsable(site);
-  co_await site.image_sizes.Known(site.Usable());
-  Need need = NeedOf(site, LabelOf(parameters));
+  co_await site.hosts.Connected();
+  CheckUsable(site.hosts);
+  co_await site.image_sizes.Known(site.hosts.Usable());
+  Need need = NeedOf(*site.config, site.image_sizes, LabelOf(parameters));
   Host* host = co_await ChooseHostFor(site, parameters, need);
-  MachineId id = NewMachineId(site, *host);
+  MachineId id = NewMachineId(site.environment.random, site.ledger, *host);
   // From here to the end of its deletion the machine takes room on its host.
   site.ledger.Add(id, FindOrEmpty(parameters.metadata, driver::cloud::kNodeKey), parameters.request_id, need);
   auto give_back = [&](const Failure&) { return GiveBack(site, id); };

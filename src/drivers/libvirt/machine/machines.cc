@@ -23,11 +23,11 @@ constexpr const char* kInstance = "instance";
 constexpr const char* kImage = "image";
 constexpr const char* kVolume = "volume";
 
-Instance DescribeListed(const Site& site, const Host& host, const DomainInfo& domain) {
+Instance DescribeListed(const std::string& provider, const Host& host, const DomainInfo& domain) {
   Instance instance;
   instance.external_id = MachineId{host.name(), domain.uuid}.ToText();
   instance.name = domain.name;
-  instance.cloud = site.config->name.str();
+  instance.cloud = provider;
   instance.host_id = host.name();
   instance.metadata = domain.metadata;
   instance.quota = ToQuota(NeedOf(domain));
@@ -35,11 +35,11 @@ Instance DescribeListed(const Site& site, const Host& host, const DomainInfo& do
 }
 
 // What names of volumes have of the UUIDs of machines that run or are being made.
-std::set<std::string> LivingMachines(const Site& site, const Host& host,
+std::set<std::string> LivingMachines(const Ledger& ledger, const Host& host,
                                      const std::vector<DomainInfo>& domains) {
   std::set<std::string> living;
   for (const DomainInfo& domain : domains) living.insert(MachineId{host.name(), domain.uuid}.digits());
-  for (const auto& [uuid, entry] : site.ledger.entries()) {
+  for (const auto& [uuid, entry] : ledger.entries()) {
     if (entry.host == host.name()) living.insert(MachineId{host.name(), uuid}.digits());
   }
   return living;
@@ -61,7 +61,7 @@ Task<> AppendMarked(Site& site, Host& host, std::vector<Resource>& resources) {
   // Read after the volumes: a machine that is made meanwhile has its domain, or its entry in the ledger,
   // before.
   std::vector<DomainInfo> domains = co_await host.Domains();
-  std::set<std::string> living = LivingMachines(site, host, domains);
+  std::set<std::string> living = LivingMachines(site.ledger, host, domains);
   for (const DomainInfo& domain : domains) {
     if (domain.metadata.empty() || MakingSince(domain) != 0) continue;
     resources.push_back({kInstance, MachineId{host.name(), domain.uuid}.ToText(), domain.metadata});
@@ -71,7 +71,8 @@ Task<> AppendMarked(Site& site, Host& host, std::vector<Resource>& resources) {
       resources.push_back(std::move(*resource));
     }
   }
-  co_await DeleteUnusedTemplates(site, host, volumes, domains);
+  co_await DeleteUnusedTemplates(site.environment.loop.Now(), site.config->name.str(), host, volumes,
+                                 domains);
   co_await site.old_fetches.Delete(host, volumes, site.environment.loop.SteadyNow());
   co_await host.ResumePaused();
 }
@@ -79,19 +80,20 @@ Task<> AppendMarked(Site& site, Host& host, std::vector<Resource>& resources) {
 }  // namespace
 
 Task<std::vector<Instance>> ListMachines(Site& site) {
-  co_await site.Connected();
+  co_await site.hosts.Connected();
   std::vector<Instance> instances;
   for (const auto& host : site.hosts) {
     std::vector<DomainInfo> domains = co_await host->Domains();
-    for (const DomainInfo& domain : domains) instances.push_back(DescribeListed(site, *host, domain));
+    for (const DomainInfo& domain : domains)
+      instances.push_back(DescribeListed(site.config->name.str(), *host, domain));
   }
   co_return instances;
 }
 
 Task<std::vector<Resource>> ListMarked(Site& site) {
-  co_await site.Connected();
+  co_await site.hosts.Connected();
   std::vector<Resource> resources;
-  for (Host* host : site.Usable()) {
+  for (Host* host : site.hosts.Usable()) {
     Outcome<> listed = co_await Attempt(AppendMarked(site, *host, resources));
     if (!listed) {
       site.logger.Warning("Host {} could not be searched for leaks; the next sweep tries again: {}",
@@ -102,7 +104,7 @@ Task<std::vector<Resource>> ListMarked(Site& site) {
 }
 
 Task<> DeleteMarked(Site& site, Resource resource) {
-  co_await site.Connected();
+  co_await site.hosts.Connected();
   if (resource.type == kInstance) {
     if (std::optional<MachineId> id = ParseMachineId(resource.id))
       co_await DeleteMachine(site, std::move(*id));
@@ -110,7 +112,7 @@ Task<> DeleteMarked(Site& site, Resource resource) {
   }
   std::size_t slash = resource.id.find('/');
   if (slash == std::string::npos) co_return;
-  Host& host = site.At(resource.id.substr(0, slash));
+  Host& host = site.hosts.At(resource.id.substr(0, slash));
   std::string volume = resource.id.substr(slash + 1);
   if (resource.type == kImage) {
     co_await DeleteImageOn(host, std::move(volume));
@@ -119,11 +121,11 @@ Task<> DeleteMarked(Site& site, Resource resource) {
   }
 }
 
-Task<std::vector<boost::json::value>> MissingMachines(Site& site, std::vector<boost::json::value> ids) {
-  co_await site.Connected();
+Task<std::vector<boost::json::value>> MissingMachines(Hosts& hosts, std::vector<boost::json::value> ids) {
+  co_await hosts.Connected();
   std::set<std::string> running;
   std::set<std::string> asked;
-  for (Host* host : site.Usable()) {
+  for (Host* host : hosts.Usable()) {
     // The sweep has read the list a moment ago.
     std::vector<DomainInfo> domains = co_await host->RecentDomains();
     if (host->fault()) continue;
@@ -138,32 +140,32 @@ Task<std::vector<boost::json::value>> MissingMachines(Site& site, std::vector<bo
   co_return ids;
 }
 
-Task<std::vector<std::string>> FindVolumes(Site& site, MachineId id) {
-  std::vector<VolumeInfo> volumes = co_await site.At(id.host).Use().Volumes();
+Task<std::vector<std::string>> FindVolumes(const Hosts& hosts, std::string provider, MachineId id) {
+  std::vector<VolumeInfo> volumes = co_await hosts.At(id.host).Use().Volumes();
   std::vector<std::string> names;
   for (const VolumeInfo& volume : volumes) {
     std::optional<MachineVolume> ours = ParseMachineVolume(volume.name);
-    if (ours && ours->provider == site.config->name.str() && ours->machine == id.digits()) {
+    if (ours && ours->provider == provider && ours->machine == id.digits()) {
       names.push_back(volume.name);
     }
   }
   co_return names;
 }
 
-Task<> RemoveMachine(Site& site, MachineId id) {
-  Host& host = site.At(id.host);
+Task<> RemoveMachine(const Hosts& hosts, std::string provider, MachineId id) {
+  Host& host = hosts.At(id.host);
   co_await host.work().Settled(id.uuid);
   host.ExpectEnd(id.uuid);
   // The disks go only when the machine is gone.
   co_await host.Use().DestroyDomain(id.uuid);
-  std::vector<std::string> names = co_await FindVolumes(site, id);
+  std::vector<std::string> names = co_await FindVolumes(hosts, std::move(provider), id);
   for (const std::string& name : names) co_await host.Use().DeleteVolume(name);
   host.Unwatch(id.uuid);
 }
 
 Task<> DeleteMachine(Site& site, MachineId id) {
-  co_await site.Connected();
-  co_await RemoveMachine(site, id);
+  co_await site.hosts.Connected();
+  co_await RemoveMachine(site.hosts, site.config->name.str(), id);
   site.Forget(id);
   site.environment.framework.CapacityChanged();
 }
@@ -183,10 +185,10 @@ std::string ConsoleText(const std::string& bytes) {
   return Visible(text, "\n\t");
 }
 
-Task<std::string> ReadConsole(Site& site, MachineId id) {
-  co_await site.Connected();
-  Host& host = site.At(id.host);
-  std::vector<std::string> names = co_await FindVolumes(site, id);
+Task<std::string> ReadConsole(Hosts& hosts, std::string provider, MachineId id) {
+  co_await hosts.Connected();
+  Host& host = hosts.At(id.host);
+  std::vector<std::string> names = co_await FindVolumes(hosts, std::move(provider), id);
   for (const std::string& name : names) {
     std::optional<MachineVolume> volume = ParseMachineVolume(name);
     if (!volume || volume->part != kConsolePart) continue;

@@ -29,25 +29,25 @@ double ReadNumber(const std::string& text) {
 }
 
 // Everything on the host, and what this process is about to add to it.
-Need UsedOn(const Site& site, const Host& host, const std::vector<DomainInfo>& domains) {
+Need UsedOn(const Ledger& ledger, const Host& host, const std::vector<DomainInfo>& domains) {
   Need used{.instances = 0};
   std::set<std::string> listed;
   for (const DomainInfo& domain : domains) {
     used.Add(NeedOf(domain));
     listed.insert(domain.uuid);
   }
-  for (const auto& [uuid, entry] : site.ledger.entries()) {
+  for (const auto& [uuid, entry] : ledger.entries()) {
     if (entry.host == host.name() && !listed.contains(uuid)) used.Add(entry.need);
   }
   return used;
 }
 
 // What machines of other hosts take of the host's storage, by their last lists.
-double DiskOfSharers(const Site& site, const Host& host) {
+double DiskOfSharers(const Hosts& hosts, const Ledger& ledger, const Host& host) {
   double disk = 0;
-  for (const auto& other : site.hosts) {
+  for (const auto& other : hosts) {
     bool is_sharer = other.get() != &host && ShareStorage(*other, host);
-    if (is_sharer) disk += UsedOn(site, *other, other->listed()).disk;
+    if (is_sharer) disk += UsedOn(ledger, *other, other->listed()).disk;
   }
   return disk;
 }
@@ -73,12 +73,13 @@ Task<> ReadRoom(Host& host, HostRoom& room, std::vector<DomainInfo>& domains) {
 }
 
 // Where the cloud images are is known; uploads are asked for, and copied where they are not.
-Task<> FindImage(Site& site, const LibvirtLabel& label, std::string volume, std::vector<HostRoom>& rooms) {
+Task<> FindImage(const Hosts& hosts, const ImageSizes& sizes, const LibvirtLabel& label, std::string volume,
+                 std::vector<HostRoom>& rooms) {
   for (HostRoom& room : rooms) {
     if (label.cloud_image) {
-      room.has_image = site.image_sizes.IsOn(room.name, volume);
+      room.has_image = sizes.IsOn(room.name, volume);
     } else {
-      room.has_image = co_await HasImage(site.At(room.name), volume);
+      room.has_image = co_await HasImage(hosts.At(room.name), volume);
     }
   }
   bool is_somewhere = std::ranges::any_of(rooms, &HostRoom::has_image);
@@ -87,14 +88,14 @@ Task<> FindImage(Site& site, const LibvirtLabel& label, std::string volume, std:
 
 }  // namespace
 
-Need NeedOf(const Site& site, const LibvirtLabel& label) {
+Need NeedOf(const LibvirtConfig& config, const ImageSizes& sizes, const LibvirtLabel& label) {
   Need need{1, static_cast<double>(label.vcpus), static_cast<double>(label.memory), 0};
   if (label.disk) {
     need.disk = *label.disk;
     return need;
   }
-  std::optional<std::string> volume = VolumeOf(*site.config, label, std::nullopt);
-  std::optional<std::uint64_t> size = volume ? site.image_sizes.Find(*volume) : std::nullopt;
+  std::optional<std::string> volume = VolumeOf(config, label, std::nullopt);
+  std::optional<std::uint64_t> size = volume ? sizes.Find(*volume) : std::nullopt;
   if (!size)
     throw Error(Verdict::kRetry, fmt::format("no host has shown volume {} yet", volume.value_or("")));
   need.disk = std::ceil(static_cast<double>(*size) / double(kGibibyte));
@@ -134,16 +135,18 @@ Task<std::vector<HostRoom>> ReadRooms(Site& site, const LibvirtPool& pool, const
     Outcome<> read = co_await Attempt(ReadRoom(*host, room, domains[rooms.size() - 1]));
     if (!read) room.unusable = read.error().message();
   }
-  if (volume) co_await FindImage(site, label, *volume, rooms);
+  if (volume) co_await FindImage(site.hosts, site.image_sizes, label, *volume, rooms);
   // Last, and with nothing awaited after it: other creations have taken room meanwhile.
-  for (std::size_t i = 0; i < rooms.size(); ++i) rooms[i].used = UsedOn(site, *site.hosts[i], domains[i]);
-  for (std::size_t i = 0; i < rooms.size(); ++i) rooms[i].used.disk += DiskOfSharers(site, *site.hosts[i]);
+  for (std::size_t i = 0; i < rooms.size(); ++i)
+    rooms[i].used = UsedOn(site.ledger, site.hosts[i], domains[i]);
+  for (std::size_t i = 0; i < rooms.size(); ++i)
+    rooms[i].used.disk += DiskOfSharers(site.hosts, site.ledger, site.hosts[i]);
   co_return rooms;
 }
 
-Task<Need> SumOfLimits(Site& site) {
-  std::vector<Host*> hosts = site.Usable();
-  if (hosts.empty()) site.hosts.front()->Use();
+Task<Need> SumOfLimits(const Hosts& all) {
+  std::vector<Host*> hosts = all.Usable();
+  if (hosts.empty()) all[0].Use();
   Need sum{.instances = 0};
   std::vector<const Host*> counted;
   for (Host* host : hosts) {
@@ -165,10 +168,10 @@ namespace {
 using Chosen = std::expected<std::string, NoHost>;
 
 // Where another node of the request is; none: there is none yet.
-std::optional<std::string> HostOfRequest(const Site& site, const CreateParameters& parameters) {
+std::optional<std::string> HostOfRequest(const Ledger& ledger, const CreateParameters& parameters) {
   if (parameters.az) return parameters.az;
   if (parameters.request_id.str().empty()) return std::nullopt;
-  for (const auto& [uuid, entry] : site.ledger.entries()) {
+  for (const auto& [uuid, entry] : ledger.entries()) {
     if (entry.request == parameters.request_id) return entry.host;
   }
   return std::nullopt;
@@ -180,7 +183,7 @@ Need NeedOfRequest(const Site& site, const CreateParameters& parameters, const N
   for (const LabelName& type : parameters.request.node_types) {
     auto label = parameters.pool->labels.find(type);
     if (label == parameters.pool->labels.end()) continue;
-    whole.Add(NeedOf(site, driver::cloud::As<LibvirtLabel>(*label->second)));
+    whole.Add(NeedOf(*site.config, site.image_sizes, driver::cloud::As<LibvirtLabel>(*label->second)));
   }
   return whole.instances > 1 ? whole : own;
 }
@@ -197,9 +200,9 @@ std::vector<HostRoom> OnlyHost(std::vector<HostRoom> rooms, const std::string& n
 Chosen Choose(const Site& site, const std::vector<HostRoom>& rooms, const CreateParameters& parameters,
               const Need& need) {
   Placement placement = site.config->placement;
-  SameHost same = SameHostFor(site, driver::cloud::As<LibvirtLabel>(*parameters.label));
+  SameHost same = SameHostFor(*site.config, driver::cloud::As<LibvirtLabel>(*parameters.label));
   if (same == SameHost::kNo) return ChooseHost(rooms, need, placement);
-  std::optional<std::string> host = HostOfRequest(site, parameters);
+  std::optional<std::string> host = HostOfRequest(site.ledger, parameters);
   Chosen together = host ? ChooseHost(OnlyHost(rooms, *host), need, placement)
                          : ChooseHost(rooms, NeedOfRequest(site, parameters, need), placement);
   if (together || same == SameHost::kRequire) return together;
@@ -208,9 +211,9 @@ Chosen Choose(const Site& site, const std::vector<HostRoom>& rooms, const Create
 
 }  // namespace
 
-SameHost SameHostFor(const Site& site, const LibvirtLabel& label) {
-  if (site.config->same_host) return *site.config->same_host;
-  const MachineNetwork& network = label.network ? *label.network : site.config->hosts.front().network;
+SameHost SameHostFor(const LibvirtConfig& config, const LibvirtLabel& label) {
+  if (config.same_host) return *config.same_host;
+  const MachineNetwork& network = label.network ? *label.network : config.hosts.front().network;
   return network.kind == MachineNetwork::Kind::kBridge ? SameHost::kNo : SameHost::kRequire;
 }
 
@@ -220,7 +223,7 @@ Task<Host*> ChooseHostFor(Site& site, const CreateParameters& parameters, Need n
   co_await site.full_labels.AwaitChance(site.environment.loop, label.name);
   std::vector<HostRoom> rooms = co_await ReadRooms(site, pool, label, parameters.image_external_id);
   Chosen chosen = Choose(site, rooms, parameters, need);
-  if (chosen) co_return &site.At(*chosen);
+  if (chosen) co_return &site.hosts.At(*chosen);
   bool is_forever = chosen.error().is_forever;
   if (!is_forever) site.full_labels.Add(label.name, site.environment.loop.SteadyNow());
   throw Error(is_forever ? Verdict::kInvalid : Verdict::kQuota,

@@ -14,7 +14,7 @@ namespace nodepool::drivers::libvirt {
 inline constexpr const char* kDiskKey = "nodepool_disk";
 
 // What a machine of the label takes. Error(kRetry): the size of its image is not known yet.
-Need NeedOf(const Site& site, const LibvirtLabel& label);
+Need NeedOf(const LibvirtConfig& config, const ImageSizes& sizes, const LibvirtLabel& label);
 // What a domain takes. The disk of a foreign one is not known.
 Need NeedOf(const DomainInfo& domain);
 driver::QuotaInformation ToQuota(const Need& need);
@@ -29,10 +29,10 @@ Task<std::vector<HostRoom>> ReadRooms(Site& site, const LibvirtPool& pool, const
 
 // The sum of the limits of all usable hosts; storage that several share counts once. Throws the first host's
 // fault where none is usable.
-Task<Need> SumOfLimits(Site& site);
+Task<Need> SumOfLimits(const Hosts& all);
 
 // Whether the machines of the label have to be on the host of the request's other nodes.
-SameHost SameHostFor(const Site& site, const LibvirtLabel& label);
+SameHost SameHostFor(const LibvirtConfig& config, const LibvirtLabel& label);
 
 // The host for a machine that takes `need` (driver-libvirt.md 13.3). The caller enters it in the ledger
 // before it awaits anything else. kQuota: there is no room now; the label's next call waits for more room

@@ -28,11 +28,11 @@ std::set<std::string> UsedImages(const LibvirtConfig& config) {
   return used;
 }
 
-Task<> FetchTo(Site& site, Host& host, const LibvirtCloudImage& image) {
-  Arrivals::Make fetch = [&site, &host, &image] {
-    return host.Use().FetchVolume(image.external_name, *image.origin, site.config->image_upload_timeout);
+Task<> FetchTo(Arrivals& arrivals, Duration limit, Host& host, const LibvirtCloudImage& image) {
+  Arrivals::Make fetch = [limit, &host, &image] {
+    return host.Use().FetchVolume(image.external_name, *image.origin, limit);
   };
-  Task<> arrival = site.arrivals.Ensure(host, image.external_name, std::move(fetch));
+  Task<> arrival = arrivals.Ensure(host, image.external_name, std::move(fetch));
   co_await std::move(arrival);
 }
 
@@ -41,7 +41,7 @@ Task<> FetchTo(Site& site, Host& host, const LibvirtCloudImage& image) {
 void Fetches::Begin() {
   if (!is_started_ || site_.tasks.stopping()) return;
   SteadyTime now = site_.environment.loop.SteadyNow();
-  for (Host* host : OneOfEachStorage(site_.Usable())) {
+  for (Host* host : OneOfEachStorage(site_.hosts.Usable())) {
     for (const std::string& image : UsedImages(*site_.config)) {
       SteadyTime& next = next_tries_[{host->name(), image}];
       if (now < next) continue;
@@ -53,7 +53,8 @@ void Fetches::Begin() {
 
 Task<> Fetches::Run(Host& host, std::string image) {
   const LibvirtCloudImage wanted = site_.config->cloud_images.at(image);
-  Outcome<> fetched = co_await Attempt(FetchTo(site_, host, wanted));
+  Outcome<> fetched =
+      co_await Attempt(FetchTo(site_.arrivals, site_.config->image_upload_timeout, host, wanted));
   SteadyTime now = site_.environment.loop.SteadyNow();
   if (!fetched) {
     bool is_refused = FailedWith(fetched, Verdict::kInvalid);
@@ -64,7 +65,7 @@ Task<> Fetches::Run(Host& host, std::string image) {
   }
   // An operator may delete the volume.
   next_tries_[{host.name(), image}] = now + kPauseAfterFetch;
-  bool has_changed = co_await site_.image_sizes.Refresh(site_.Usable());
+  bool has_changed = co_await site_.image_sizes.Refresh(site_.hosts.Usable());
   if (has_changed) site_.environment.framework.CapacityChanged();
 }
 

@@ -24,12 +24,12 @@ namespace {
 constexpr Duration kRemoveLimit = std::chrono::seconds(30);
 constexpr int kMostAtATime = 2;  // hosts
 
-std::string VolumeNameOf(const Site& site, const ImageUploadParameters& upload) {
+std::string VolumeNameOf(const std::string& provider, const ImageUploadParameters& upload) {
   auto text = [&](const char* key) {
     const boost::json::value* value = upload.metadata.if_contains(key);
     return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
   };
-  ImageVolume volume{site.config->name.str(), text(driver::cloud::kBuildKey), text(driver::cloud::kUploadKey),
+  ImageVolume volume{provider, text(driver::cloud::kBuildKey), text(driver::cloud::kUploadKey),
                      upload.format};
   if (volume.build.empty() || volume.upload.empty()) {
     throw Error(Verdict::kInvalid,
@@ -77,7 +77,7 @@ Task<> UploadInTurn(Host& host, const ImageUploadParameters& upload, std::string
 }
 
 // A host that was lost meanwhile gets the image from another one when a machine needs it there.
-void CheckUploads(const Site& site, const std::string& name, const Uploads& uploads) {
+void CheckUploads(const log::Logger& logger, const std::string& name, const Uploads& uploads) {
   const Failure* loss = nullptr;
   bool is_somewhere = false;
   for (const auto& [host, end] : uploads.ends) {
@@ -85,7 +85,7 @@ void CheckUploads(const Site& site, const std::string& name, const Uploads& uplo
       is_somewhere = true;
     } else if (FailedWith(end, Verdict::kRetry)) {
       loss = &end.error();
-      site.logger.Warning("Host {} did not get image {}: {}", host->name(), name, loss->message());
+      logger.Warning("Host {} did not get image {}: {}", host->name(), name, loss->message());
     } else {
       end.error().Rethrow();
     }
@@ -93,50 +93,49 @@ void CheckUploads(const Site& site, const std::string& name, const Uploads& uplo
   if (!is_somewhere && loss != nullptr) loss->Rethrow();
 }
 
-Task<> UploadToAll(Site& site, std::vector<Host*> hosts, const ImageUploadParameters& upload,
-                   std::string name) {
+Task<> UploadToAll(Loop& loop, log::Logger logger, std::vector<Host*> hosts,
+                   const ImageUploadParameters& upload, std::string name) {
   co_await upload.announce(name);
   Uploads uploads;
-  TaskGroup tasks(site.environment.loop, site.logger);
+  TaskGroup tasks(loop, logger);
   for (Host* host : hosts) {
     tasks.Spawn("upload of image " + name, UploadInTurn(*host, upload, name, uploads));
   }
   auto stop = [&tasks] { return tasks.Stop(); };
   co_await WithCleanup(tasks.Join(), stop);
-  CheckUploads(site, name, uploads);
+  CheckUploads(logger, name, uploads);
 }
 
-Task<> Remove(Site& site, std::vector<Host*> hosts, std::string name) {
+Task<> Remove(Loop& loop, log::Logger logger, std::vector<Host*> hosts, std::string name) {
   for (Host* host : hosts) {
-    SteadyTime deadline = site.environment.loop.SteadyNow() + kRemoveLimit;
-    Task<> removal =
-        WithDeadline(site.environment.loop, deadline, "removing the image", RemoveImage(*host, name));
+    SteadyTime deadline = loop.SteadyNow() + kRemoveLimit;
+    Task<> removal = WithDeadline(loop, deadline, "removing the image", RemoveImage(*host, name));
     Outcome<> removed = co_await Attempt(std::move(removal));
     if (!removed) {
-      site.logger.Error("Volume {}, whose upload failed, is left on host {}: {}", name, host->name(),
-                        removed.error().message());
+      logger.Error("Volume {}, whose upload failed, is left on host {}: {}", name, host->name(),
+                   removed.error().message());
     }
   }
 }
 
-void WarnOfOthers(const Site& site, const std::string& name) {
-  for (const auto& host : site.hosts) {
+void WarnOfOthers(const Hosts& hosts, const log::Logger& logger, const std::string& name) {
+  for (const auto& host : hosts) {
     if (!host->fault()) continue;
-    site.logger.Warning("Host {} did not get image {}, and gets it when a machine needs it there: {}",
-                        host->name(), name, host->fault()->message());
+    logger.Warning("Host {} did not get image {}, and gets it when a machine needs it there: {}",
+                   host->name(), name, host->fault()->message());
   }
 }
 
 }  // namespace
 
 Task<std::string> UploadImage(Site& site, ImageUploadParameters upload) {
-  co_await site.Connected();
-  std::vector<Host*> hosts = OneOfEachStorage(site.Usable());
-  if (hosts.empty()) site.hosts.front()->Use();
-  std::string name = VolumeNameOf(site, upload);
-  auto remove = [&](const Failure&) { return Remove(site, hosts, name); };
-  co_await OnFailure(UploadToAll(site, hosts, upload, name), remove);
-  WarnOfOthers(site, name);
+  co_await site.hosts.Connected();
+  std::vector<Host*> hosts = OneOfEachStorage(site.hosts.Usable());
+  if (hosts.empty()) site.hosts[0].Use();
+  std::string name = VolumeNameOf(site.config->name.str(), upload);
+  auto remove = [&](const Failure&) { return Remove(site.environment.loop, site.logger, hosts, name); };
+  co_await OnFailure(UploadToAll(site.environment.loop, site.logger, hosts, upload, name), remove);
+  WarnOfOthers(site.hosts, site.logger, name);
   co_return name;
 }
 
@@ -153,16 +152,16 @@ Task<> DeleteImageOn(Host& host, std::string volume) {
   co_await RemoveImage(host, std::move(volume));
 }
 
-Task<> DeleteImage(Site& site, std::string volume) {
+Task<> DeleteImage(Hosts& hosts, std::string volume) {
   if (!ParseImageVolume(volume)) co_return;
-  co_await site.Connected();
-  for (const auto& host : site.hosts) co_await DeleteImageOn(*host, volume);
+  co_await hosts.Connected();
+  for (const auto& host : hosts) co_await DeleteImageOn(*host, volume);
 }
 
-Task<std::vector<ListedImage>> ListUploads(Site& site) {
-  co_await site.Connected();
+Task<std::vector<ListedImage>> ListUploads(Hosts& hosts) {
+  co_await hosts.Connected();
   std::map<std::string, ListedImage> images;
-  for (Host* host : site.Usable()) {
+  for (Host* host : hosts.Usable()) {
     std::vector<VolumeInfo> volumes = co_await host->Use().Volumes();
     for (const VolumeInfo& volume : volumes) {
       std::optional<ImageVolume> image = ParseImageVolume(volume.name);
@@ -176,8 +175,8 @@ Task<std::vector<ListedImage>> ListUploads(Site& site) {
 
 namespace {
 
-Task<Host*> FindSource(Site& site, std::string image) {
-  for (const auto& host : site.hosts) {
+Task<Host*> FindSource(Hosts& hosts, std::string image) {
+  for (const auto& host : hosts) {
     bool is_there = co_await HasImage(*host, image);
     if (is_there) co_return host.get();
   }
@@ -187,7 +186,7 @@ Task<Host*> FindSource(Site& site, std::string image) {
 // The volume is raw while it is written, whatever the image is: libvirt would write a header of its own
 // otherwise.
 Task<> CopyImage(Site& site, Host& target, std::string image) {
-  Host* source = co_await FindSource(site, image);
+  Host* source = co_await FindSource(site.hosts, image);
   VolumeInfo original = co_await source->Use().Volume(image);
   site.logger.Info("Image {} is copied from host {} to host {}", image, source->name(), target.name());
   NewVolume volume{.name = image, .capacity = original.length};

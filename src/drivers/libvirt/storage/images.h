@@ -16,13 +16,13 @@ Task<std::string> UploadImage(Site& site, driver::ImageUploadParameters upload);
 
 // Deletes the uploaded volume on every host. Error(kRetry): something is backed by it, which libvirt would
 // not notice, or a host cannot be used now. What this driver has not uploaded is left alone.
-Task<> DeleteImage(Site& site, std::string volume);
+Task<> DeleteImage(Hosts& hosts, std::string volume);
 
 // The same on one host.
 Task<> DeleteImageOn(Host& host, std::string volume);
 
 // Uploads of any Nodepool on the usable hosts, each name once.
-Task<std::vector<driver::ListedImage>> ListUploads(Site& site);
+Task<std::vector<driver::ListedImage>> ListUploads(Hosts& hosts);
 
 // Ends when the host has the uploaded image, which is copied from another one where it is missing.
 // Error(kNotFound): no host that can be used has it.

@@ -77,8 +77,10 @@ Task<> MakeTemplate(Creation& machine, const MachineId& id) {
   SteadyTime start = loop.SteadyNow();
   CreateParameters parameters = ParametersOf(machine);
   Creation creation{machine.site, machine.host, id, machine.label, parameters, machine.need, std::nullopt};
-  auto remove = [&](const Failure&) { return RemoveMachine(machine.site, id); };
-  co_await RemoveMachine(machine.site, id);
+  auto remove = [&](const Failure&) {
+    return RemoveMachine(machine.site.hosts, machine.site.config->name.str(), id);
+  };
+  co_await RemoveMachine(machine.site.hosts, machine.site.config->name.str(), id);
   co_await OnFailure(Make(creation), remove);
   machine.site.logger.Info("The memory of a booted machine of label {} is saved on host {} after {:.1f} s",
                            machine.label.name, machine.host.name(),
@@ -171,16 +173,15 @@ Task<> DeleteTemplatesOn(Host& host, std::string image) {
   }
 }
 
-Task<> DeleteUnusedTemplates(Site& site, Host& host, const Volumes& volumes,
+Task<> DeleteUnusedTemplates(WallTime now, const std::string& provider, Host& host, const Volumes& volumes,
                              const std::vector<DomainInfo>& domains) {
-  WallTime now = site.environment.loop.Now();
   for (const DomainInfo& domain : domains) {
     std::int64_t since = MakingSince(domain);
     bool is_left = since != 0 && now - FromSeconds(static_cast<double>(since)) > kMostOfMaking;
     if (is_left) co_await host.Use().DestroyDomain(domain.uuid);
   }
   for (auto& [id, of_template] : TemplatesIn(volumes)) {
-    bool is_ours = id.starts_with(site.config->name.str() + "/");
+    bool is_ours = id.starts_with(provider + "/");
     if (is_ours && IsUnused(of_template, now) && !HasUsers(of_template, volumes)) {
       co_await Delete(host, std::move(of_template));
     }

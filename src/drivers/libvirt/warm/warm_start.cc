@@ -191,7 +191,7 @@ Task<std::optional<std::string>> StartWarm(Creation& creation) {
       "Machines of label {} on host {} are booted for 10 minutes, since they cannot be started "
       "from saved memory: {}",
       creation.label.name, creation.host.name(), address.error().message());
-  co_await RemoveMachine(site, creation.id);
+  co_await RemoveMachine(site.hosts, site.config->name.str(), creation.id);
   co_return std::nullopt;
 }
 
