@@ -30,6 +30,22 @@ const json::object* FirstIn(const json::object& object, std::string_view key) {
   return list == nullptr || list->empty() ? nullptr : list->front().if_object();
 }
 
+const json::object* ObjectAt(const json::object& object, std::string_view path) {
+  std::size_t slash = path.find('/');
+  const json::value* value = object.if_contains(path.substr(0, slash));
+  boost::system::error_code error;
+  if (value != nullptr && slash != std::string_view::npos)
+    value = value->find_pointer(path.substr(slash), error);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+std::string TextAt(const json::object& object, std::string_view path) {
+  std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return TextIn(object, path);
+  const json::object* parent = ObjectAt(object, path.substr(0, slash));
+  return parent == nullptr ? "" : TextIn(*parent, path.substr(slash + 1));
+}
+
 std::map<std::string, std::string> TextsIn(const json::object* object) {
   std::map<std::string, std::string> texts;
   if (object == nullptr) return texts;

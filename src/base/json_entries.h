@@ -22,6 +22,11 @@ std::vector<const boost::json::object*> ObjectsIn(const boost::json::object& obj
 // The first entry of a list; null: there is none, or it is no object.
 const boost::json::object* FirstIn(const boost::json::object& object, std::string_view key);
 
+// What is deep in an object, by the path of keys and indexes there: "networkInterfaces/0/networkIP". As
+// TextIn and ObjectIn otherwise.
+std::string TextAt(const boost::json::object& object, std::string_view path);
+const boost::json::object* ObjectAt(const boost::json::object& object, std::string_view path);
+
 // The members of an object as texts (TextIn); null: there are none.
 std::map<std::string, std::string> TextsIn(const boost::json::object* object);
 

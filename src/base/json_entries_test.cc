@@ -25,6 +25,21 @@ TEST(JsonEntries, OnlyObjectsOfListsAreRead) {
   EXPECT_EQ(FirstIn(object, "missing"), nullptr);
 }
 
+TEST(JsonEntries, WhatIsDeepInAnObject) {
+  boost::json::value value = ParsedJson(R"({"a": {"list": [{"text": "x", "number": 7}, []]}, "text": "y"})");
+  const boost::json::object& object = value.get_object();
+  EXPECT_EQ(TextAt(object, "a/list/0/text"), "x");
+  EXPECT_EQ(TextAt(object, "a/list/0/number"), "7");
+  EXPECT_EQ(TextAt(object, "text"), "y");
+  EXPECT_EQ(ObjectAt(object, "a/list/0")->size(), 2u);
+  EXPECT_EQ(ObjectAt(object, "a"), object.at("a").if_object());
+  for (const char* path :
+       {"", "b", "b/c", "a/list/1/text", "a/list/9/text", "a/list/x", "text/x", "a/", "/"}) {
+    EXPECT_EQ(TextAt(object, path), "") << path;
+    EXPECT_EQ(ObjectAt(object, path), nullptr) << path;
+  }
+}
+
 TEST(JsonEntries, MembersAsTexts) {
   boost::json::value value = ParsedJson(R"({"a": "b", "n": 7, "odd": []})");
   EXPECT_EQ(TextsIn(value.if_object()),

@@ -206,6 +206,18 @@ TEST_F(CloudProviderTest, AnInstanceThatMakesNoSenseIsAFailedAttempt) {
   EXPECT_EQ(Stored().interface_ip, std::nullopt);
 }
 
+TEST(EndOfConsoleTest, IsItsLastLines) {
+  EXPECT_EQ(EndOfConsole(""), std::nullopt);
+  EXPECT_EQ(EndOfConsole("login: "), "login: ");
+  std::string lines;
+  while (lines.size() < 100'000) lines += "a line\n";
+  std::string end = *EndOfConsole(lines);
+  EXPECT_LE(end.size(), 16'384u);
+  EXPECT_GE(end.size(), 16'370u);
+  EXPECT_EQ(end.substr(0, 7), "a line\n");
+  EXPECT_EQ(EndOfConsole(std::string(100'000, 'x'))->size(), 16'384u);
+}
+
 TEST(CheckInstanceTest, NamesTheFieldThatMakesNoSense) {
   std::vector<std::pair<std::string, std::function<void(Instance&)>>> faults = {
       {"external_id is neither", [](Instance& instance) { instance.external_id = 7; }},

@@ -8,6 +8,7 @@
 #include "base/json_fields.h"
 #include "base/small_file.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "driver/cloud/api/url_text.h"
 
 namespace nodepool::driver::cloud::api {
@@ -137,16 +138,22 @@ Task<std::string> TokenClient::ReadSubject(SubjectSource source) {
               fmt::format("the subject token's source has no {}: check credential_source", source.field));
 }
 
-BearerToken TokenClient::ReadToken(const ApiReply& reply) const {
+BearerToken TokenClient::ReadToken(const ApiReply& reply, const TokenMembers& members) const {
   const json::object* answer = reply.body.if_object();
   BearerToken token;
-  if (answer != nullptr) token.text = TextIn(*answer, "access_token");
+  if (answer != nullptr) token.text = TextIn(*answer, members.text);
   // It becomes a header of calls.
   bool is_plain = std::ranges::all_of(token.text, [](char c) { return c > ' ' && c < '\x7f'; });
   if (token.text.empty() || !is_plain)
     throw Error(Verdict::kRetry, "the token service answered without a token");
-  double seconds = std::clamp(NumberIn(*answer, "expires_in"), 0.0, kLongestLife);
-  token.expires = loop_.Now() + std::chrono::seconds(static_cast<int>(seconds));
+  if (*members.end == '\0') {
+    double seconds = std::clamp(NumberIn(*answer, members.lifetime), 0.0, kLongestLife);
+    token.expires = loop_.Now() + std::chrono::seconds(static_cast<int>(seconds));
+    return token;
+  }
+  std::optional<WallTime> end = ParseIso8601(TextIn(*answer, members.end));
+  if (!end) throw Error(Verdict::kRetry, "the token service answered without the end of its token");
+  token.expires = *end - clock_.offset();
   return token;
 }
 

@@ -47,6 +47,13 @@ struct SubjectSource {
   std::string field;         // of JSON, that has the token; empty: it is the text
 };
 
+// Where a token is in the JSON that a service answers with.
+struct TokenMembers {
+  const char* text = "access_token";
+  const char* lifetime = "expires_in";  // seconds
+  const char* end = "";                 // in place of that its end (ISO 8601); empty: there is none
+};
+
 // Calls the services of one cloud that give tokens, or what tokens are given for.
 class TokenClient {
  public:
@@ -75,8 +82,8 @@ class TokenClient {
   // Error(kInvalid): the file cannot be read, or the JSON has no such field.
   Task<std::string> ReadSubject(SubjectSource source);
 
-  // {"access_token": "...", "expires_in": 3600}. Error(kRetry): the answer has no token.
-  BearerToken ReadToken(const ApiReply& reply) const;
+  // {"access_token": "...", "expires_in": 3600}, or other members. Error(kRetry): the answer has no token.
+  BearerToken ReadToken(const ApiReply& reply, const TokenMembers& members = {}) const;
 
  private:
   ApiClient::Options WithFaults(ApiClient::Options options);

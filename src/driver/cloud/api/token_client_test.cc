@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "async/testing/virtual_time.h"
+#include "base/json_entries.h"
 #include "base/time_text.h"
 #include "driver/cloud/api/scripted_client_for_test.h"
 
@@ -47,6 +48,18 @@ TEST_F(TokenClientTest, ATokenForAForm) {
   EXPECT_EQ(token.text, "t");
   EXPECT_EQ(token.expires, time.loop().Now() + std::chrono::hours(1));
   EXPECT_EQ(http.calls.front().body, "grant_type=x&secret=a%26b");
+}
+
+TEST_F(TokenClientTest, TokensWithOtherMembers) {
+  const TokenMembers members{.text = "accessToken", .end = "expireTime"};
+  auto read = [&](const char* text) { return client.ReadToken({200, {}, ParsedJson(text), 0}, members); };
+  BearerToken token = read(R"({"accessToken": "t", "expireTime": "2026-01-02T03:04:05Z"})");
+  EXPECT_EQ(token.text, "t");
+  EXPECT_EQ(token.expires, ParseIso8601("2026-01-02T03:04:05Z"));
+  for (const char* text :
+       {R"({"accessToken": "t"})", R"({"accessToken": "t\r\nX: y", "expireTime": "2026-01-02T03:04:05Z"})",
+        R"({"accessToken": "t", "expireTime": "soon"})", R"({"access_token": "t", "expires_in": 9})"})
+    EXPECT_THROW(read(text), Error) << text;
 }
 
 TEST_F(TokenClientTest, SignedCallsHaveTheToken) {

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "net/http/http_client.h"
 
 namespace nodepool::driver::cloud::api {
@@ -31,9 +32,22 @@ std::string ServiceUrl(std::string url, std::string_view what) {
   return url;
 }
 
+std::string LastSegment(const std::string& url) {
+  std::size_t slash = url.rfind('/');
+  return slash == std::string::npos ? url : url.substr(slash + 1);
+}
+
 std::string QueryOf(std::string_view url) {
   std::size_t mark = url.find('?');
   return mark == std::string_view::npos ? "" : std::string(url.substr(mark + 1));
+}
+
+std::string ParameterOf(std::string_view url, std::string_view name) {
+  for (const std::string& item : Split(QueryOf(url), '&')) {
+    std::size_t equals = item.find('=');
+    if (equals != std::string::npos && item.substr(0, equals) == name) return item.substr(equals + 1);
+  }
+  return "";
 }
 
 }  // namespace nodepool::driver::cloud::api

@@ -24,9 +24,22 @@ TEST(ServiceUrl, IsAsConfiguredOrRefused) {
   }
 }
 
+TEST(LastSegment, IsANameWhateverTheHost) {
+  EXPECT_EQ(LastSegment("https://host/v1/zones/zone-a"), "zone-a");
+  EXPECT_EQ(LastSegment("zone-a"), "zone-a");
+  EXPECT_EQ(LastSegment("zones/"), "");
+}
+
 TEST(QueryOf, IsWhatFollowsTheMark) {
   EXPECT_EQ(QueryOf("http://x/a?m=3&n=4"), "m=3&n=4");
   EXPECT_EQ(QueryOf("http://x/a"), "");
+}
+
+TEST(ParameterOf, IsFoundByItsWholeName) {
+  EXPECT_EQ(ParameterOf("http://x/a?upload=no&upload_id=a%20b&upload_id=c", "upload_id"), "a%20b");
+  EXPECT_EQ(ParameterOf("http://x/a?m=", "m"), "");
+  EXPECT_EQ(ParameterOf("http://x/a?m", "m"), "");
+  EXPECT_EQ(ParameterOf("http://x/upload_id=3", "upload_id"), "");
 }
 
 }  // namespace

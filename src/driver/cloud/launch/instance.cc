@@ -47,6 +47,15 @@ void SetAddresses(const MachineAddresses& addresses, Instance& instance) {
   SetAddress(addresses.private_ipv4, instance.private_ipv4, instance);
 }
 
+std::optional<std::string> EndOfConsole(std::string text) {
+  constexpr std::size_t kMost = 16 * 1024;
+  if (text.empty()) return std::nullopt;
+  if (text.size() <= kMost) return text;
+  std::size_t begin = text.size() - kMost;
+  std::size_t line = text.find('\n', begin);
+  return text.substr(line == std::string::npos ? begin : line + 1);
+}
+
 void CheckInstance(const Instance& instance) {
   const boost::json::value& id = instance.external_id;
   if (!id.is_null() && !id.is_string() && !id.is_object())

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "driver/cloud/adapter.h"
@@ -14,6 +15,10 @@ struct MachineAddresses {
 };
 // The instance has these addresses, and is used at the first of them that there is.
 void SetAddresses(const MachineAddresses& addresses, Instance& instance);
+
+// What Adapter::ConsoleLog returns of a console's text: its end, at most 16 KiB in whole lines; none: it is
+// empty.
+std::optional<std::string> EndOfConsole(std::string text);
 
 // Throws Error(kFail), naming the field, if an adapter's instance is impossible or must not get into a
 // record: an id that is neither text nor an object, text that is not UTF-8, amounts that are negative or NaN.

@@ -5,6 +5,7 @@
 #include "async/attempt.h"
 #include "base/encoding.h"
 #include "base/text.h"
+#include "driver/cloud/launch/instance.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/xml.h"
@@ -77,8 +78,6 @@ Task<Ec2Instances> ListAllInstances(Ec2& ec2) { return ListInstances(ec2, Query(
 
 namespace {
 
-constexpr std::size_t kMostBytes = 16 * 1024;
-
 std::string ReadOutput(const pugi::xml_node& root) { return TextAt(root, {"output"}); }
 
 Task<std::string> AskForConsole(Ec2& ec2, std::string instance, bool wants_latest) {
@@ -99,10 +98,7 @@ Task<std::optional<std::string>> ReadConsole(Ec2& ec2, std::string instance) {
     output = co_await Attempt(std::move(again));
   }
   if (!output) output.error().Rethrow();
-  std::string text = FromBase64(*output).value_or("");
-  if (text.empty()) co_return std::nullopt;
-  if (text.size() > kMostBytes) text.erase(0, text.find('\n', text.size() - kMostBytes) + 1);
-  co_return text;
+  co_return driver::cloud::EndOfConsole(FromBase64(*output).value_or(""));
 }
 
 std::vector<SpotRequest> ReadSpotRequests(const pugi::xml_node& root) {
