@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "async/deadline.h"
 #include "driver/cloud/launch/instance.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/gce/compute/quota.h"
-#include "drivers/gce/images/images.h"
 
 namespace nodepool::drivers::gce {
 
@@ -21,6 +17,19 @@ constexpr const char* kCloudName = "Google";
 // Empty: Google does not accept the provider's name as a label.
 std::string LabelFor(const GceConfig& config) {
   return kLabelValueRule.Permits(config.name.value) ? config.name.value : "";
+}
+
+// The instances with a label, or all; `which`: in log lines.
+InstanceLists::Source SourceOf(GceCloud& cloud, const char* which, std::string label) {
+  auto read = [&cloud, label = std::move(label)](std::string zone) {
+    return ListInstancesIn(cloud.compute, std::move(zone), label);
+  };
+  auto key_of = [&usual = cloud.config->zone](const boost::json::value& external_id) {
+    MachineId id = ReadExternalId(external_id, usual);
+    return driver::cloud::MachineKey{id.zone, id.name};
+  };
+  const GceConfig& config = *cloud.config;
+  return {which + ("instances of provider " + config.name.str()), config.name, config.zones, read, key_of};
 }
 
 }  // namespace
@@ -38,6 +47,7 @@ GceCloud::GceCloud(driver::cloud::AdapterEnvironment for_environment,
       signer(tokens),
       compute(environment, *http, endpoints, *config, signer, logger),
       tasks(environment.loop, logger),
+      types([this](Candidate asked) { return ReadType(compute, std::move(asked)); }),
       families(
           environment.loop, [this](Family family) { return ReadNewest(compute, std::move(family)); },
           [this](const Family& family, const Failure& failure) {
@@ -47,32 +57,14 @@ GceCloud::GceCloud(driver::cloud::AdapterEnvironment for_environment,
       fresh(environment.loop, kNew),
       quota(kCloudName, "region " + config->region, logger,
             [this](auto& counters) { return ReadQuotas(compute, config->region, counters); }),
-      others(tasks, environment.framework) {
+      others(tasks, environment.framework),
+      labelled(environment, tasks, logger, SourceOf(*this, "", LabelFor(*config))),
+      all(environment, tasks, logger, SourceOf(*this, "all ", "")) {
   if (config->bucket) storage.emplace(environment, *http, endpoints, *config, signer, logger);
 }
 
-ZoneLists& GceCloud::ListsOf(const std::string& zone) {
-  std::unique_ptr<ZoneLists>& found = lists[zone];
-  if (found) return *found;
-  std::string name = "instances of provider " + config->name.str() + " in " + zone;
-  auto read = [this, zone](std::string label) { return ListInstancesIn(compute, zone, std::move(label)); };
-  found = std::unique_ptr<ZoneLists>(new ZoneLists{
-      {tasks, environment.random, logger, name, [this, read] { return read(LabelFor(*config)); }},
-      {tasks, environment.random, logger, "all " + name, [read] { return read(""); }}});
-  return *found;
-}
-
-Task<std::shared_ptr<const GceInstances>> GceCloud::RecentList(std::string zone, Duration limit) {
-  SteadyTime now = loop().SteadyNow();
-  Task<ZoneLists::Cache::Listing> list = ListsOf(zone).all.After(std::max(now - kListAge, last_change));
-  ZoneLists::Cache::Listing listing =
-      co_await WithDeadline(loop(), now + limit, "listing the instances of zone " + zone, std::move(list));
-  co_return listing.items;
-}
-
-Task<> GceCloud::LearnType(Candidate candidate) {
-  return types.Learn(std::move(candidate),
-                     [this](Candidate asked) { return ReadType(compute, std::move(asked)); });
+std::vector<Candidate> GceCloud::CandidatesOf(const GceLabel& label) const {
+  return driver::cloud::CandidatesOf(label.instance_types, config->zones);
 }
 
 Task<ImageSource> GceCloud::FindImage(GceCloudImage image) {
@@ -116,16 +108,17 @@ GceAdapter::GceAdapter(driver::cloud::AdapterEnvironment environment,
 
 std::vector<std::string> GceAdapter::Candidates(const driver::LabelConfig& label, const driver::PoolConfig&) {
   const GceLabel& own = Own(label);
-  return driver::cloud::NamesOf<std::string>(driver::cloud::CandidatesOf(own.instance_types, config_->zones),
-                                             own.use_spot, [](const std::string& zone) { return zone; });
+  return driver::cloud::NamesOf<std::string>(cloud_.CandidatesOf(own), own.use_spot,
+                                             [](const std::string& zone) { return zone; });
 }
 
 Task<std::optional<std::string>> GceAdapter::ConsoleLog(const driver::LabelConfig&,
                                                         boost::json::value external_id) {
   MachineId id = ReadExternalId(external_id, config_->zone);
   if (id.name.empty()) co_return std::nullopt;
-  std::optional<std::string> console = co_await ReadConsole(cloud_.compute, id.zone, id.name);
-  co_return console;
+  ComputeCall call{"instances.getSerialPortOutput", InstancePath(id.zone, id.name) + "/serialPort", "port=1"};
+  boost::json::object answer = co_await cloud_.compute.Get(std::move(call));
+  co_return driver::cloud::EndOfConsole(TextIn(answer, "contents"));
 }
 
 // Beside the usual faults: what only a launch or an upload would show otherwise.

@@ -1,35 +1,28 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "async/task_group.h"
 #include "driver/cloud/api/kept_answers.h"
-#include "driver/cloud/api/list_cache.h"
 #include "driver/cloud/cloud_adapter.h"
 #include "driver/cloud/framework.h"
+#include "driver/cloud/images/staged_images.h"
 #include "driver/cloud/launch/recent_machines.h"
 #include "driver/cloud/leaks/leak_search.h"
+#include "driver/cloud/machine_lists.h"
+#include "driver/cloud/quota/account_counters.h"
 #include "driver/cloud/quota/machine_sizes.h"
 #include "driver/cloud/quota/others_use.h"
 #include "drivers/gce/api/storage.h"
 #include "drivers/gce/compute/instance.h"
-#include "drivers/gce/compute/lookups.h"
 #include "drivers/gce/credentials/token_fetcher.h"
 
 namespace nodepool::drivers::gce {
 
-// The max. age of a list used for counting and cleaning.
-constexpr Duration kListAge = std::chrono::seconds(5);
-
-// The lists of one zone, each read once for all waiting tasks (driver-gce.md 6).
-struct ZoneLists {
-  using Cache = driver::cloud::api::ListCache<GceInstances>;
-  Cache labelled;  // those with the provider's label, if its name can be one; else all
-  Cache all;
-};
+// By zone and name, each list read once for all waiting tasks (driver-gce.md 6).
+using InstanceLists = driver::cloud::MachineLists<GceInstance>;
 
 // An instance that was inserted here in the last minute and that no list has shown yet (driver-gce.md 6).
 struct NewInstance {
@@ -58,21 +51,13 @@ struct GceCloud {
   driver::cloud::api::KeptAnswers<Family, ImageSource> families;  // the newest images (driver-gce.md 12)
   driver::cloud::RecentMachines<NewInstance> fresh;               // by name
   driver::cloud::AccountCounters quota;
-  driver::cloud::OthersUse others;                          // of its limits
-  std::map<std::string, std::unique_ptr<ZoneLists>> lists;  // by zone
-  SteadyTime last_change{};                                 // the end of a launch or deletion
+  driver::cloud::OthersUse others;  // of its limits
+  InstanceLists labelled;           // those with the provider's label, if its name can be one; else all
+  InstanceLists all;
   driver::cloud::RareSweeps rare_sweeps;
 
   Loop& loop() { return environment.loop; }
-  // Also of a zone that is not configured any more, where old nodes may be.
-  ZoneLists& ListsOf(const std::string& zone);
-  // All instances of the zone, from a list that began at most kListAge ago and after all launches and
-  // deletions that have ended here. Error(kTimedOut): it takes longer than `limit`: one zone that does not
-  // answer does not hold up the others.
-  Task<std::shared_ptr<const GceInstances>> RecentList(std::string zone,
-                                                       Duration limit = std::chrono::seconds(30));
-  // Asks for the size of the type unless it is known.
-  Task<> LearnType(Candidate candidate);
+  std::vector<Candidate> CandidatesOf(const GceLabel& label) const;
   // Error(kInvalid): the entry names no family, or the project has no image of it.
   Task<ImageSource> FindImage(GceCloudImage image);
 };
@@ -80,6 +65,9 @@ struct GceCloud {
 // Whether the instance is this provider's, and the node's and the launch's that are given; empty: any.
 bool IsOwn(const GceCloud& cloud, const GceInstance& instance, const std::string& node = "",
            const std::string& attempt = "");
+
+// The images that the builder uploads to the project (driver-gce.md 13). `cloud` outlives them.
+std::unique_ptr<driver::cloud::StagedImages> MakeImages(GceCloud& cloud);
 
 // What the framework knows of an instance.
 driver::cloud::Instance Describe(const GceCloud& cloud, const GceInstance& instance);

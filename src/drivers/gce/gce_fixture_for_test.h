@@ -67,7 +67,7 @@ class GceTest : public driver::cloud::CloudFixture<GceConfig, GceLabel, GcePool,
     return {{"nodepool_node_id", node}, {"nodepool_pool_name", "main"}, {"nodepool_provider_name", provider}};
   }
   // Lists that were read before do not count any more.
-  void PassListAge() { time.Advance(kListAge + std::chrono::seconds(1)); }
+  void PassListAge() { time.Advance(InstanceLists::kAge + std::chrono::seconds(1)); }
   void FailNext(std::string action, int status, std::string reason, int times = 1,
                 std::string message = "no") {
     google.faults.push_back({std::move(action), status, std::move(reason), std::move(message), times});

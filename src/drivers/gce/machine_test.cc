@@ -1,4 +1,5 @@
 // Instances from the launch to the deletion (driver-gce.md 7 to 10, 14 to 17).
+#include "driver/cloud/api/url_text.h"
 #include "drivers/gce/gce_fixture_for_test.h"
 
 namespace nodepool::drivers::gce {
@@ -175,6 +176,7 @@ TEST_F(GceTest, ALaunchThatIsStoppedAtOnceLeavesNothing) {
 
 // GCE-34
 TEST_F(GceTest, NamesComeFromUrlsOfWhateverHost) {
+  using driver::cloud::api::LastSegment;
   EXPECT_EQ(LastSegment("https://compute.googleapis.com/compute/v1/projects/p/zones/z-a"), "z-a");
   EXPECT_EQ(LastSegment("https://www.googleapis.com/compute/v1/projects/p/zones/z-a"), "z-a");
   EXPECT_EQ(LastSegment("z-a"), "z-a");

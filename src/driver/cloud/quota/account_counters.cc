@@ -26,29 +26,20 @@ Task<> AccountCounters::Refresh() {
                   known_.empty() ? cloud_ + "'s own refusals are the limit" : "the last ones count", fault_));
 }
 
-void AccountCounters::Set(const std::string& name, double limit, double usage) {
-  if (name.empty() || known_.size() >= kMostCounters) return;
-  known_[name] = {std::clamp(limit, 0.0, kMost), std::clamp(usage, 0.0, kMost)};
+void AccountCounters::Set(const std::string& resource, double limit, double usage) {
+  if (resource.empty() || known_.size() >= kMostCounters) return;
+  known_[resource] = {std::clamp(limit, 0.0, kMost), std::clamp(usage, 0.0, kMost)};
 }
 
-const Counter* AccountCounters::Find(const std::string& name) const {
-  auto found = known_.find(name);
+const Counter* AccountCounters::Find(const std::string& resource) const {
+  auto found = known_.find(resource);
   return found == known_.end() ? nullptr : &found->second;
 }
 
-Resources AccountCounters::Limits(const std::set<std::string>& names, const ResourceOf& resource_of) const {
-  return Collect(names, resource_of, &Counter::limit);
-}
-
-Resources AccountCounters::Usage(const std::set<std::string>& names, const ResourceOf& resource_of) const {
-  return Collect(names, resource_of, &Counter::usage);
-}
-
-Resources AccountCounters::Collect(const std::set<std::string>& names, const ResourceOf& resource_of,
-                                   double Counter::*amount) const {
+Resources AccountCounters::Collect(const std::set<std::string>& resources, double Counter::*amount) const {
   Resources amounts;
-  for (const std::string& name : names) {
-    if (const Counter* counter = Find(name)) amounts[resource_of(name)] = counter->*amount;
+  for (const std::string& resource : resources) {
+    if (const Counter* counter = Find(resource)) amounts[resource] = counter->*amount;
   }
   return amounts;
 }

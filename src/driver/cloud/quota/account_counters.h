@@ -17,7 +17,7 @@ struct Counter {
   double usage = 0;
 };
 
-// The limits that a cloud reports by names of its own, with the use of each.
+// The limits that a cloud reports, with the use of each, by the resources of nodes that count under them.
 class AccountCounters {
  public:
   // Calls Set for what the cloud reports now.
@@ -36,19 +36,20 @@ class AccountCounters {
   const std::string& fault() const { return fault_; }
 
   // Amounts are the cloud's, and may be anything. A counter without a name is left out.
-  void Set(const std::string& name, double limit, double usage);
+  void Set(const std::string& resource, double limit, double usage);
   // Null: the cloud reports no such limit, or it is not known yet.
-  const Counter* Find(const std::string& name) const;
+  const Counter* Find(const std::string& resource) const;
 
-  // The limits, or the use, of those of `names` that are known; `resource_of`: under which resource a name
-  // counts.
-  using ResourceOf = std::function<std::string(const std::string& name)>;
-  Resources Limits(const std::set<std::string>& names, const ResourceOf& resource_of) const;
-  Resources Usage(const std::set<std::string>& names, const ResourceOf& resource_of) const;
+  // The limits, or the use, of those of `resources` that are known.
+  Resources Limits(const std::set<std::string>& resources) const {
+    return Collect(resources, &Counter::limit);
+  }
+  Resources Usage(const std::set<std::string>& resources) const {
+    return Collect(resources, &Counter::usage);
+  }
 
  private:
-  Resources Collect(const std::set<std::string>& names, const ResourceOf& resource_of,
-                    double Counter::*amount) const;
+  Resources Collect(const std::set<std::string>& resources, double Counter::*amount) const;
 
   std::string cloud_;
   std::string what_;

@@ -25,7 +25,7 @@ class AccountCountersTest : public ::testing::Test {
   testing::VirtualTime time;
   int asked = 0;
   bool has_it = false;
-  std::map<std::string, Counter> reported = {{"CPUS", {24, 12}}, {"DISKS", {500, 7}}};
+  std::map<std::string, Counter> reported = {{"cores", {24, 12}}, {"DISKS", {500, 7}}};
   std::string fault;
   AccountCounters counters{"Cloud", "region a", log::Logger("test"),
                            [this](AccountCounters& into) { return Report(into); }};
@@ -33,9 +33,8 @@ class AccountCountersTest : public ::testing::Test {
 
 TEST_F(AccountCountersTest, LimitsAndUseByResource) {
   time.Run(counters.Refresh());
-  auto resource_of = [](const std::string& name) { return name == "CPUS" ? "cores" : name; };
-  EXPECT_EQ(counters.Limits({"CPUS", "OTHER"}, resource_of), (Resources{{"cores", 24}}));
-  EXPECT_EQ(counters.Usage({"CPUS", "DISKS"}, resource_of), (Resources{{"cores", 12}, {"DISKS", 7}}));
+  EXPECT_EQ(counters.Limits({"cores", "OTHER"}), (Resources{{"cores", 24}}));
+  EXPECT_EQ(counters.Usage({"cores", "DISKS"}), (Resources{{"cores", 12}, {"DISKS", 7}}));
   EXPECT_EQ(counters.Find("OTHER"), nullptr);
 }
 
@@ -52,7 +51,7 @@ TEST_F(AccountCountersTest, TheLastValuesCountWhileTheyCannotBeRead) {
   time.Run(counters.Refresh());
   EXPECT_EQ(log.Count("could not be read; the last ones count: no"), 1) << "each cause once";
   EXPECT_EQ(counters.fault(), "no");
-  EXPECT_EQ(counters.Find("CPUS")->limit, 24);
+  EXPECT_EQ(counters.Find("cores")->limit, 24);
 }
 
 TEST_F(AccountCountersTest, AmountsOfAHostileCloud) {
@@ -64,13 +63,12 @@ TEST_F(AccountCountersTest, AmountsOfAHostileCloud) {
 }
 
 TEST_F(AccountCountersTest, SizesOfMachinesAreAskedForOnce) {
-  MachineSizes<std::string, int> sizes;
-  auto reading = [this](std::string) { return SizeOf(); };
-  time.Run(sizes.Learn("large", reading));
+  MachineSizes<std::string, int> sizes([this](std::string) { return SizeOf(); });
+  time.Run(sizes.Learn("large"));
   EXPECT_TRUE(sizes.IsUnknown("large"));
   has_it = true;
-  time.Run(sizes.Learn("large", reading));
-  time.Run(sizes.Learn("large", reading));
+  time.Run(sizes.Learn("large"));
+  time.Run(sizes.Learn("large"));
   EXPECT_EQ(asked, 2) << "a kind that there is never changes";
   EXPECT_EQ(*sizes.Find("large"), 4);
   EXPECT_FALSE(sizes.IsUnknown("large"));

@@ -22,6 +22,12 @@ Resources Least(const Resources& one, const Resources& other);
 template <class Key, class Size>
 class MachineSizes {
  public:
+  // Asks the cloud for the size of a kind; none: it has no such kind.
+  using Read = std::function<Task<std::optional<Size>>(Key)>;
+
+  // `read` is for Learn.
+  explicit MachineSizes(Read read = nullptr) : read_(std::move(read)) {}
+
   // Null: not asked for yet, or the cloud has no such kind.
   const Size* Find(const Key& key) const {
     auto found = known_.find(key);
@@ -47,11 +53,11 @@ class MachineSizes {
     return least;
   }
 
-  // Asks with `read` for the size of a kind, unless it is known; none: the cloud has no such kind, which it
-  // may get, so that it is asked for again. Errors: those of the reading.
-  Task<> Learn(Key key, std::function<Task<std::optional<Size>>(Key)> read) {
+  // Asks for the size of a kind, unless it is known. A kind that the cloud does not have it may get, so that
+  // it is asked for again. Errors: those of the reading.
+  Task<> Learn(Key key) {
     if (Find(key) != nullptr) co_return;
-    std::optional<Size> size = co_await read(key);
+    std::optional<Size> size = co_await read_(key);
     if (size) Set(key, std::move(*size));
     if (!size) SetUnknown(key);
   }
@@ -67,6 +73,7 @@ class MachineSizes {
   }
 
  private:
+  Read read_;
   std::map<Key, Size> known_;
   std::set<Key> unknown_;
 };

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/find_or_empty.h"
 #include "base/json_entries.h"
 #include "base/text.h"
@@ -31,9 +29,8 @@ std::string BudgetOf(const std::string& method, const std::string& action) {
   return action.find("Operations") == std::string::npos ? "compute reads" : "compute operations";
 }
 
-api::ApiClient::Options RatedOptions(const driver::cloud::AdapterEnvironment& environment,
-                                     const GceConfig& config) {
-  api::ApiClient::Options options = ClientOptions(kPassingFaults, environment, config);
+api::ApiClient::Options RatedOptions(api::CallMetrics metrics, const GceConfig& config) {
+  api::ApiClient::Options options = ClientOptions(kPassingFaults, std::move(metrics));
   options.change_rate = api::RateLimiter::PerSecond(config.rate);
   options.read_rate = api::RateLimiter::PerSecond(config.rate * kReadsPerChange);
   return options;
@@ -46,21 +43,13 @@ std::string UrlIn(const Variables& variables, const std::string& name) {
 
 constexpr std::size_t kMostErrors = 20;
 
-// Capacity before quota before anything else.
-int RankOf(const std::string& code, const std::string& text) {
-  if (MeansNoCapacity(code, text)) return 3;
-  return MeansQuota(code) ? 2 : 1;
-}
-
 // What an error's details say beside its message.
 std::string DetailsOf(const json::object& error) {
   std::string text;
   for (const json::object* detail : ObjectsIn(error, "errorDetails", kMostErrors)) {
     if (const json::object* quota = ObjectIn(*detail, "quotaInfo"))
       text += fmt::format("; quota {}, limit {}", TextIn(*quota, "metricName"), NumberIn(*quota, "limit"));
-    const json::object* info = ObjectIn(*detail, "errorInfo");
-    const json::object* facts = info == nullptr ? nullptr : ObjectIn(*info, "metadatas");
-    std::string zones = facts == nullptr ? "" : TextIn(*facts, "zonesAvailable");
+    std::string zones = TextAt(*detail, "errorInfo/metadatas/zonesAvailable");
     if (!zones.empty()) text += "; zones that have it: " + zones;
   }
   return Excerpt(text, 300);
@@ -71,12 +60,13 @@ void ReadErrors(const json::object& entry, Operation& operation) {
   if (failure == nullptr) return;
   operation.code = "unknown";
   operation.message = Excerpt(TextIn(entry, "httpErrorMessage"), 300);
-  int rank = 0;
+  std::optional<Meaning> most;
   for (const json::object* error : ObjectsIn(*failure, "errors", kMostErrors)) {
     std::string code = Excerpt(TextIn(*error, "code"), 100);
     std::string text = Excerpt(TextIn(*error, "message"), 600);
-    if (RankOf(code, text) <= rank) continue;
-    rank = RankOf(code, text);
+    Meaning meaning = MeaningOf(code, text);
+    if (most && meaning <= *most) continue;
+    most = meaning;
     operation.message = fmt::format("{}: {}{}", code, text, DetailsOf(*error));
     operation.code = code.empty() ? "unknown" : std::move(code);
   }
@@ -96,11 +86,6 @@ Endpoints EndpointsOf(const Variables& variables) {
   return endpoints;
 }
 
-std::string LastSegment(const std::string& url) {
-  std::size_t slash = url.rfind('/');
-  return slash == std::string::npos ? url : url.substr(slash + 1);
-}
-
 Operation ReadOperation(const json::object& entry) {
   Operation operation;
   operation.name = TextIn(entry, "name");
@@ -112,7 +97,7 @@ Operation ReadOperation(const json::object& entry) {
   return operation;
 }
 
-api::ApiClient::Options ClientOptions(int repeats) {
+api::ApiClient::Options ClientOptions(int repeats, api::CallMetrics metrics) {
   api::ApiClient::Options options;
   options.cloud = "Google";
   options.read_fault = &ReadFault;
@@ -121,20 +106,12 @@ api::ApiClient::Options ClientOptions(int repeats) {
   options.remedies.unknown_host = "check this host's name service, and GCE_ENDPOINT if it is set";
   options.remedies.no_answer = "check the way from this host to Google: network, firewall, HTTPS_PROXY";
   options.remedies.odd_answer = "a proxy or firewall on the way may have answered in place of Google";
-  return options;
-}
-
-api::ApiClient::Options ClientOptions(int repeats, const driver::cloud::AdapterEnvironment& environment,
-                                      const GceConfig& config) {
-  api::ApiClient::Options options = ClientOptions(repeats);
-  options.metrics = {environment.observer, config.name, "gce"};
+  options.metrics = std::move(metrics);
   return options;
 }
 
 std::string FaultOfPage(const json::object& answer) {
-  const json::object* warning = ObjectIn(answer, "warning");
-  bool is_partial = warning != nullptr && TextIn(*warning, "code") == "UNREACHABLE";
-  return is_partial ? "Google cannot reach all of it now" : "";
+  return TextAt(answer, "warning/code") == "UNREACHABLE" ? "Google cannot reach all of it now" : "";
 }
 
 Compute::Compute(const driver::cloud::AdapterEnvironment& environment, net::HttpClient& http,
@@ -143,12 +120,7 @@ Compute::Compute(const driver::cloud::AdapterEnvironment& environment, net::Http
       endpoints_(endpoints),
       project_(config.project),
       client_(environment.loop, environment.blocking_pool, environment.random, http, signer,
-              std::move(logger), RatedOptions(environment, config)) {}
-
-std::string Compute::ListQuery(const std::string& filter) {
-  std::string query = fmt::format("maxResults={}", kPageSize);
-  return filter.empty() ? query : query + "&filter=" + PercentEncoded(filter);
-}
+              std::move(logger), RatedOptions({environment.observer, config.name, "gce"}, config)) {}
 
 api::ApiRequest Compute::RequestFor(std::string method, ComputeCall call) const {
   std::string path = call.path.starts_with("projects/") ? call.path : "projects/" + project_;
@@ -167,24 +139,21 @@ api::ApiRequest Compute::RequestFor(std::string method, ComputeCall call) const 
   return request;
 }
 
+api::ApiRequest Compute::ListRequest(ComputeCall call, const std::string& filter) const {
+  call.query = fmt::format("maxResults={}", kPageSize);
+  if (!filter.empty()) call.query += "&filter=" + PercentEncoded(filter);
+  return RequestFor("GET", std::move(call));
+}
+
 Task<json::object> Compute::Get(ComputeCall call) {
   return api::CallForObject(client_, RequestFor("GET", std::move(call)));
 }
 
-Task<Operation> Compute::Insert(ComputeCall call, const json::object& body) {
+Task<Operation> Compute::Change(std::string method, ComputeCall call, json::object body) {
   call.query = "requestId=" + random_.Uuid();
-  api::ApiRequest request = RequestFor("POST", std::move(call));
-  api::SetBody(body, request.call);
-  return Change(std::move(request));
-}
-
-Task<Operation> Compute::Delete(ComputeCall call) {
-  call.query = "requestId=" + random_.Uuid();
-  return Change(RequestFor("DELETE", std::move(call)));
-}
-
-Task<Operation> Compute::Change(api::ApiRequest request) {
-  std::string action = request.name;
+  const std::string action = call.action;
+  api::ApiRequest request = RequestFor(std::move(method), std::move(call));
+  if (!body.empty()) api::SetBody(body, request.call);
   json::object answer = co_await api::CallForObject(client_, std::move(request));
   Operation operation = ReadOperation(answer);
   if (operation.name.empty()) throw Error(Verdict::kRetry, action + " was answered without an operation");

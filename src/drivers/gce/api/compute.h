@@ -26,9 +26,6 @@ struct Endpoints {
 // https.
 Endpoints EndpointsOf(const Variables& variables);
 
-// The last segment of a resource's URL, whatever its host: "us-central1-a" of ".../zones/us-central1-a".
-std::string LastSegment(const std::string& url);
-
 // A change that Google carries out after it has answered (driver-gce.md 8).
 struct Operation {
   std::string name;
@@ -46,11 +43,8 @@ struct Operation {
 Operation ReadOperation(const boost::json::object& entry);
 
 // What all clients of Google's services have. `repeats`: of a call after a passing fault.
-driver::cloud::api::ApiClient::Options ClientOptions(int repeats);
-// Of a client whose calls are counted for the provider.
 driver::cloud::api::ApiClient::Options ClientOptions(int repeats,
-                                                     const driver::cloud::AdapterEnvironment& environment,
-                                                     const GceConfig& config);
+                                                     driver::cloud::api::CallMetrics metrics = {});
 
 // Why a page of a list is not complete; empty: it is.
 std::string FaultOfPage(const boost::json::object& answer);
@@ -74,25 +68,22 @@ class Compute {
           log::Logger logger);
 
   Task<boost::json::object> Get(ComputeCall call);
-  // These repeat a call with the same requestId, so that it is carried out once.
-  Task<Operation> Insert(ComputeCall call, const boost::json::object& body);
-  Task<Operation> Delete(ComputeCall call);
+  // POST with a body, or DELETE. A repeated call has the same requestId, so that it is carried out once.
+  Task<Operation> Change(std::string method, ComputeCall call, boost::json::object body = {});
 
   // All pages of a list; `filter` may be empty. Error(kRetry): the zone cannot be reached.
   template <class T>
   Task<std::vector<T>> List(ComputeCall call, const std::string& filter,
                             T (*read)(const boost::json::object&)) {
-    call.query = ListQuery(filter);
-    return driver::cloud::api::CallForList<T>(client_, RequestFor("GET", std::move(call)), kLists, read);
+    return driver::cloud::api::CallForList<T>(client_, ListRequest(std::move(call), filter), kLists, read);
   }
 
   // The operation as it is now. `place`: "global", "zones/us-central1-a". Errors: those of Get().
   Task<Operation> ReadAgain(std::string place, std::string operation);
 
  private:
-  static std::string ListQuery(const std::string& filter);
   driver::cloud::api::ApiRequest RequestFor(std::string method, ComputeCall call) const;
-  Task<Operation> Change(driver::cloud::api::ApiRequest request);
+  driver::cloud::api::ApiRequest ListRequest(ComputeCall call, const std::string& filter) const;
 
   Random& random_;
   const Endpoints& endpoints_;

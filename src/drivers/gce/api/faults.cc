@@ -48,22 +48,19 @@ api::Fault ReadFault(int status, std::string_view body) {
   json::value parsed = body.size() > kMostBody ? json::value(nullptr) : ParsedJson(body);
   const json::object* error = ObjectIn(parsed, "error");
   if (error == nullptr) return api::Classify(Rules(), status, "", api::FaultText(body));
-  const json::object* first = FirstIn(*error, "errors");
-  std::string code = first == nullptr ? "" : Excerpt(TextIn(*first, "reason"), 100);
+  std::string code = Excerpt(TextAt(*error, "errors/0/reason"), 100);
   std::string text = api::OneLine(TextIn(*error, "message"));
   if (text.empty()) text = code;
   return api::Classify(Rules(), status, std::move(code), std::move(text));
 }
 
-bool MeansNoCapacity(std::string_view code, std::string_view text) {
-  return kNoCapacity.contains(code) || text.find("STOCKOUT") != std::string_view::npos;
+Meaning MeaningOf(std::string_view code, std::string_view text) {
+  bool lacks_capacity = kNoCapacity.contains(code) || text.find("STOCKOUT") != std::string_view::npos;
+  if (lacks_capacity) return Meaning::kNoCapacity;
+  if (kQuota.contains(code)) return Meaning::kQuota;
+  if (kBadSettings.contains(code)) return Meaning::kBadSettings;
+  return kNotReady.contains(code) ? Meaning::kNotReady : Meaning::kOther;
 }
-
-bool MeansQuota(std::string_view code) { return kQuota.contains(code); }
-
-bool MeansBadSettings(std::string_view code) { return kBadSettings.contains(code); }
-
-bool MeansNotReady(std::string_view code) { return kNotReady.contains(code); }
 
 std::string MetricIn(std::string_view text) {
   constexpr std::string_view kBefore = "Quota '";

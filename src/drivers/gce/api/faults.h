@@ -13,15 +13,16 @@ using driver::cloud::api::CodeOf;
 // The fault's code is the reason, which decides its verdict (driver-gce.md 17).
 driver::cloud::api::Fault ReadFault(int status, std::string_view body);
 
-// --- What codes of failed operations and reasons of refusals mean ---------------------------------
-// There is no machine or no address of that kind in the zone now; `text`: of the same error.
-bool MeansNoCapacity(std::string_view code, std::string_view text);
-// A limit of the project has been reached.
-bool MeansQuota(std::string_view code);
-// The same insert would be refused again: it names something that does not exist, or is not well formed.
-bool MeansBadSettings(std::string_view code);
-// Another change of the resource is in progress.
-bool MeansNotReady(std::string_view code);
+// What codes of failed operations and reasons of refusals mean; of several errors the last of these counts.
+enum class Meaning {
+  kOther,
+  kNotReady,     // another change of the resource is in progress
+  kBadSettings,  // refused again: it names something that does not exist, or is not well formed
+  kQuota,        // a limit of the project has been reached
+  kNoCapacity,   // there is no machine or no address of that kind in the zone now
+};
+// `text`: of the same error.
+Meaning MeaningOf(std::string_view code, std::string_view text = "");
 
 // The metric in "Quota 'CPUS' exceeded. Limit: 8.0 in region us-central1."; empty: none.
 std::string MetricIn(std::string_view text);

@@ -28,15 +28,6 @@ StagedFile ReadStored(const json::object& entry) {
           ParseIso8601(TextIn(entry, "timeCreated"))};
 }
 
-// What follows `name=` in a URL's query.
-std::string ParameterIn(const std::string& url, std::string_view name) {
-  for (const std::string& item : Split(api::QueryOf(url), '&')) {
-    if (item.starts_with(name) && item.size() > name.size() && item[name.size()] == '=')
-      return item.substr(name.size() + 1);
-  }
-  return "";
-}
-
 }  // namespace
 
 Storage::Storage(const driver::cloud::AdapterEnvironment& environment, net::HttpClient& http,
@@ -44,9 +35,9 @@ Storage::Storage(const driver::cloud::AdapterEnvironment& environment, net::Http
     : endpoints_(endpoints),
       bucket_(config.bucket.value_or("")),
       client_(environment.loop, environment.blocking_pool, environment.random, http, signer, logger,
-              ClientOptions(kStorageRepeats, environment, config)),
+              ClientOptions(kStorageRepeats, {environment.observer, config.name, "gce"})),
       parts_(environment.loop, environment.blocking_pool, environment.random, http, signer, logger,
-             ClientOptions(0, environment, config)) {}
+             ClientOptions(0, {environment.observer, config.name, "gce"})) {}
 
 api::ApiRequest Storage::RequestFor(std::string method, std::string action, std::string path) const {
   api::ApiRequest request;
@@ -67,7 +58,7 @@ Task<std::string> Storage::BeginUpload(std::string name, std::map<std::string, s
   api::SetBody(body, request.call);
   request.call.headers.emplace_back("X-Upload-Content-Type", "application/gzip");
   net::HttpReply reply = co_await client_.Call(std::move(request));
-  std::string id = ParameterIn(reply.Header("location"), "upload_id");
+  std::string id = api::ParameterOf(reply.Header("location"), "upload_id");
   if (id.empty()) throw Error(Verdict::kRetry, "objects.insert was answered without the id of an upload");
   co_return id;
 }
@@ -80,8 +71,8 @@ api::ApiRequest Storage::UploadRequest(std::string method, const std::string& up
   return request;
 }
 
-Task<UploadState> Storage::PutPart(std::string upload, std::uint64_t place, std::string bytes,
-                                   std::optional<std::uint64_t> total) {
+Task<Storage::UploadState> Storage::PutPart(std::string upload, std::uint64_t place, std::string bytes,
+                                            std::optional<std::uint64_t> total) {
   api::ApiRequest request = UploadRequest("PUT", upload);
   std::string range = bytes.empty() ? "*" : fmt::format("{}-{}", place, place + bytes.size() - 1);
   std::string size = total ? std::to_string(*total) : "*";
@@ -91,7 +82,7 @@ Task<UploadState> Storage::PutPart(std::string upload, std::uint64_t place, std:
   co_return ReadState(reply);
 }
 
-Task<UploadState> Storage::AskState(std::string upload) {
+Task<Storage::UploadState> Storage::AskState(std::string upload) {
   api::ApiRequest request = UploadRequest("PUT", upload);
   request.call.headers = {{"Content-Range", "bytes */*"}};
   net::HttpReply reply = co_await client_.Call(std::move(request));
@@ -106,7 +97,7 @@ Task<> Storage::CancelUpload(std::string upload) {
 }
 
 // "bytes=0-524287", or nothing of it has arrived.
-UploadState Storage::ReadState(const net::HttpReply& reply) {
+Storage::UploadState Storage::ReadState(const net::HttpReply& reply) {
   UploadState state;
   if (reply.status == kResumeIncomplete) {
     const std::string& range = reply.Header("range");

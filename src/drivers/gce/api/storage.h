@@ -6,35 +6,28 @@
 #include <string>
 #include <vector>
 
+#include "driver/cloud/images/resumable_upload.h"
 #include "driver/cloud/images/staged_images.h"
 #include "drivers/gce/api/compute.h"
 
 namespace nodepool::drivers::gce {
 
-// How far an upload in parts has come.
-struct UploadState {
-  bool is_complete = false;
-  std::uint64_t received = 0;  // bytes that the service keeps; of one that is not complete
-  std::string md5;             // of a complete object, in base64; empty: the service does not say
-};
-
 // Calls Cloud Storage for one bucket (driver-gce.md 13). Errors as of Compute.
-class Storage {
+class Storage : public driver::cloud::ResumableUploads {
  public:
+  using UploadState = driver::cloud::UploadState;
+
   // Everything outlives it.
   Storage(const driver::cloud::AdapterEnvironment& environment, net::HttpClient& http,
           const Endpoints& endpoints, const GceConfig& config, driver::cloud::api::Signer& signer,
           log::Logger logger);
 
-  // Returns the upload's id, which ends by itself after a week.
-  Task<std::string> BeginUpload(std::string name, std::map<std::string, std::string> metadata);
-  // Sends bytes from `place` on; `total`: the object's size, with the last ones. Not repeated: after a fault
-  // AskState() says what has arrived. ApiError with status 404 or 410: the upload has to begin again.
+  // Uploads of archives, which end by themselves after a week.
+  Task<std::string> BeginUpload(std::string name, std::map<std::string, std::string> metadata) override;
   Task<UploadState> PutPart(std::string upload, std::uint64_t place, std::string bytes,
-                            std::optional<std::uint64_t> total);
-  Task<UploadState> AskState(std::string upload);
-  // One that does not exist is success.
-  Task<> CancelUpload(std::string upload);
+                            std::optional<std::uint64_t> total) override;
+  Task<UploadState> AskState(std::string upload) override;
+  Task<> CancelUpload(std::string upload) override;
 
   Task<std::vector<driver::cloud::StagedFile>> List(std::string prefix);
   // One that does not exist is success.

@@ -18,26 +18,15 @@ using driver::cloud::StartSteps;
 
 namespace {
 
-// A launch under way.
-struct Launch {
-  GceCloud& cloud;
-  const Wanted& wanted;
-
-  const std::string& name() const { return wanted.parameters.hostname; }
-  const std::string& zone() const { return wanted.candidate.place; }
-  bool Made(const GceInstance& instance) const {
-    return IsOwn(cloud, instance, "", wanted.parameters.attempt_mark);
-  }
-};
+bool IsMadeBy(const Launch& launch, const GceInstance& instance) {
+  return IsOwn(launch.cloud, instance, "", launch.parameters.attempt_mark);
+}
 
 Task<ImageSource> FindImage(const Launch& launch) {
-  const CreateParameters& parameters = launch.wanted.parameters;
-  if (parameters.image_external_id) {
-    co_return ImageSource{fmt::format("projects/{}/global/images/{}", launch.cloud.config->project,
-                                      *parameters.image_external_id),
-                          ""};
-  }
-  GceCloudImage image = launch.cloud.config->cloud_images.at(launch.wanted.label.cloud_image.value_or(""));
+  const GceConfig& config = *launch.cloud.config;
+  if (const std::optional<std::string>& name = launch.parameters.image_external_id)
+    co_return ImageSource{fmt::format("projects/{}/global/images/{}", config.project, *name), ""};
+  GceCloudImage image = config.cloud_images.at(launch.label.cloud_image.value_or(""));
   ImageSource source = co_await launch.cloud.FindImage(std::move(image));
   co_return source;
 }
@@ -45,36 +34,40 @@ Task<ImageSource> FindImage(const Launch& launch) {
 // `code`: of a refusal, or of an operation that failed (driver-gce.md 17).
 [[noreturn]] void ThrowRefusal(const Launch& launch, const std::string& code, const std::string& message,
                                Verdict otherwise) {
-  if (MeansNoCapacity(code, message)) throw LaunchError(LaunchError::Kind::kCapacity, message);
-  if (MeansQuota(code)) {
-    throw driver::Refusal::OfQuota(ResourceOf(MetricIn(message)),
-                                   NeedOf(launch.cloud, launch.wanted.label).resources(), message);
+  switch (MeaningOf(code, message)) {
+    case Meaning::kNoCapacity:
+      throw LaunchError(LaunchError::Kind::kCapacity, message);
+    case Meaning::kQuota:
+      throw driver::Refusal::OfQuota(ResourceOf(MetricIn(message)),
+                                     NeedOf(launch.cloud, launch.label).resources(), message);
+    case Meaning::kBadSettings:
+      launch.cloud.families.Doubt();
+      throw Error(Verdict::kInvalid, message);
+    default:
+      throw Error(otherwise, message);
   }
-  if (!MeansBadSettings(code)) throw Error(otherwise, message);
-  launch.cloud.families.Doubt();
-  throw Error(Verdict::kInvalid, message);
 }
 
 void CheckType(const Launch& launch, const ImageSource& image) {
-  const auto& [type, zone] = launch.wanted.candidate;
-  if (launch.cloud.types.IsUnknown(launch.wanted.candidate)) {
+  const auto& [type, zone] = launch.candidate;
+  if (launch.cloud.types.IsUnknown(launch.candidate)) {
     throw LaunchError(LaunchError::Kind::kCandidate,
                       fmt::format("zone {} has no machine type {}", zone, type));
   }
-  const TypeSize* size = launch.cloud.types.Find(launch.wanted.candidate);
+  const TypeSize* size = launch.cloud.types.Find(launch.candidate);
   bool does_differ = size != nullptr && !size->architecture.empty() && !image.architecture.empty() &&
                      size->architecture != image.architecture;
   if (!does_differ) return;
   throw Error(Verdict::kInvalid,
-              fmt::format("the image of label {} is for {}, and machine type {} is {}",
-                          launch.wanted.label.name, image.architecture, type, size->architecture));
+              fmt::format("the image of label {} is for {}, and machine type {} is {}", launch.label.name,
+                          image.architecture, type, size->architecture));
 }
 
 // An instance of that name exists: that of this insert, whose answer was lost, or somebody else's.
 Task<Operation> Adopt(const Launch& launch, std::string refusal) {
   std::optional<GceInstance> found =
       co_await FindInstance(launch.cloud.compute, launch.zone(), launch.name());
-  if (found && launch.Made(*found)) {
+  if (found && IsMadeBy(launch, *found)) {
     Operation operation;
     operation.target_id = found->number;
     co_return operation;
@@ -88,8 +81,9 @@ Task<Operation> Adopt(const Launch& launch, std::string refusal) {
 
 Task<Operation> SubmitInsert(const Launch& launch, const std::string& image) {
   ComputeCall call{"instances.insert", "zones/" + launch.zone() + "/instances"};
-  boost::json::object body = InstanceRequest(launch.wanted, image);
-  Outcome<Operation> made = co_await Attempt(launch.cloud.compute.Insert(std::move(call), body));
+  Task<Operation> insert =
+      launch.cloud.compute.Change("POST", std::move(call), InstanceRequest(launch, image));
+  Outcome<Operation> made = co_await Attempt(std::move(insert));
   if (made) co_return std::move(*made);
   const std::string message = made.error().message();
   const std::string code = CodeOf(made.error());
@@ -104,7 +98,7 @@ Task<Operation> SubmitInsert(const Launch& launch, const std::string& image) {
 // What is taken away before it runs is spare capacity that has gone.
 [[noreturn]] void ThrowEnd(const Launch& launch, const std::string& message) {
   launch.cloud.fresh.Remove(launch.name());
-  bool is_spot = launch.wanted.label.use_spot;
+  bool is_spot = launch.label.use_spot;
   throw LaunchError(is_spot ? LaunchError::Kind::kCapacity : LaunchError::Kind::kStatus, message);
 }
 
@@ -120,7 +114,7 @@ Task<bool> HasEnded(const Launch& launch, std::string operation) {
 
 StartSteps<GceInstance> StepsOf(const Launch& launch, std::string operation) {
   StartSteps<GceInstance> steps;
-  steps.is_it = [&launch](const GceInstance& instance) { return launch.Made(instance); };
+  steps.is_it = [&launch](const GceInstance& instance) { return IsMadeBy(launch, instance); };
   steps.runs = [&launch](const GceInstance& instance) {
     launch.cloud.fresh.Remove(instance.name);
     if (instance.is_lost())
@@ -139,12 +133,11 @@ StartSteps<GceInstance> StepsOf(const Launch& launch, std::string operation) {
 }  // namespace
 
 Task<Instance> GceAdapter::Create(MachineReport& machine, CreateParameters parameters) {
-  const Wanted wanted{parameters, *config_, Own(*parameters.label), Own(*parameters.pool)};
-  const Launch launch{cloud_, wanted};
-  const auto& [type, zone] = wanted.candidate;
+  const Launch launch(cloud_, parameters);
+  const auto& [type, zone] = launch.candidate;
   if (!kResourceRule.Permits(parameters.hostname))
     throw Error(Verdict::kInvalid, "Google permits no instance of the name " + parameters.hostname);
-  co_await cloud_.LearnType(wanted.candidate);
+  co_await cloud_.types.Learn(launch.candidate);
   ImageSource image = co_await FindImage(launch);
   CheckType(launch, image);
   machine.SetState("submit creating instance");
@@ -156,13 +149,13 @@ Task<Instance> GceAdapter::Create(MachineReport& machine, CreateParameters param
   co_await machine.SetExternalId(ExternalId(id, config_->zone));
   machine.logger().Info("Creating instance {} ({}) in {}", id.name, type, zone);
   machine.SetState("creating instance");
-  StartFollowing<GceInstance> following(cloud_.loop(), cloud_.ListsOf(zone).labelled, id.name,
-                                        wanted.pool.public_ipv4, StepsOf(launch, operation.name));
+  StartFollowing<GceInstance> following(cloud_.loop(), cloud_.labelled.Of(zone), id.name,
+                                        launch.pool.public_ipv4, StepsOf(launch, operation.name));
   GceInstance running = co_await following.Await();
-  cloud_.last_change = cloud_.loop().SteadyNow();
+  cloud_.all.NoteChange();
   machine.SetState("complete");
   Instance instance = Describe(cloud_, running);
-  instance.machine_type = type + (wanted.label.use_spot ? " spot" : "");
+  instance.machine_type = type + (launch.label.use_spot ? " spot" : "");
   co_return instance;
 }
 

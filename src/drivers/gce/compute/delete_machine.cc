@@ -1,6 +1,5 @@
 #include "async/attempt.h"
 #include "async/backoff.h"
-#include "async/deadline.h"
 #include "drivers/gce/api/faults.h"
 #include "drivers/gce/gce_adapter.h"
 
@@ -30,25 +29,17 @@ Task<bool> MayAppear(GceCloud& cloud, const MachineId& id) {
 Task<bool> SubmitDelete(GceCloud& cloud, const GceInstance& instance) {
   const std::string& name = instance.number.empty() ? instance.name : instance.number;
   ComputeCall call{"instances.delete", InstancePath(instance.zone, name)};
-  Outcome<Operation> deleted = co_await Attempt(cloud.compute.Delete(std::move(call)));
+  Outcome<Operation> deleted = co_await Attempt(cloud.compute.Change("DELETE", std::move(call)));
   if (deleted || FailedWith(deleted, Verdict::kNotFound)) co_return true;
-  if (MeansNotReady(CodeOf(deleted.error()))) co_return false;
+  if (MeaningOf(CodeOf(deleted.error())) == Meaning::kNotReady) co_return false;
   deleted.error().Rethrow();
 }
 
 // False: it is still listed after a while.
 Task<bool> AwaitGone(GceCloud& cloud, const GceInstance& instance) {
-  ZoneLists& lists = cloud.ListsOf(instance.zone);
-  ZoneLists::Cache& list = instance.has_provider_label ? lists.labelled : lists.all;
-  auto is_gone = [&instance](const GceInstances& listed) {
-    auto found = listed.find(instance.name);
-    return found == listed.end() || found->second.number != instance.number;
-  };
-  auto wait = [](ZoneLists::Cache& cache, std::function<bool(const GceInstances&)> is_met) -> Task<> {
-    co_await cache.Until(std::move(is_met));
-  };
-  SteadyTime limit = cloud.loop().SteadyNow() + kListedLimit;
-  co_return co_await EndsBy(cloud.loop(), limit, "the instance's end", wait(list, is_gone));
+  InstanceLists& lists = instance.has_provider_label ? cloud.labelled : cloud.all;
+  auto is_it = [number = instance.number](const GceInstance& listed) { return listed.number == number; };
+  return lists.AwaitGone({instance.zone, instance.name}, std::move(is_it), kListedLimit);
 }
 
 }  // namespace
@@ -79,7 +70,7 @@ Task<> GceAdapter::Delete(MachineReport& machine, boost::json::value external_id
     co_await cloud.loop().SleepFor(pause);
   }
   cloud.fresh.Remove(id.name);
-  cloud.last_change = cloud.loop().SteadyNow();
+  cloud.all.NoteChange();
   machine.SetState("complete");
 }
 

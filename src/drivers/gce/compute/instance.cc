@@ -1,13 +1,19 @@
 #include "drivers/gce/compute/instance.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "base/find_or_empty.h"
 #include "base/json_entries.h"
 #include "driver/cloud/api/url_text.h"
 #include "driver/cloud/metadata.h"
+#include "drivers/gce/api/faults.h"
 
 namespace nodepool::drivers::gce {
 
 namespace json = boost::json;
+using driver::cloud::api::LastSegment;
 using driver::cloud::api::PercentEncoded;
 
 namespace {
@@ -17,26 +23,18 @@ constexpr const char* kNameKey = "instance";
 constexpr const char* kZoneKey = "zone";
 constexpr const char* kAttemptKeyOfId = "attempt";
 constexpr double kMostGigabytes = 1e9;
+constexpr double kMostCores = 1e5;
+constexpr double kMostRam = 1e9;
 
-void ReadAddresses(const json::object& entry, GceInstance& instance) {
-  const json::object* interface = FirstIn(entry, "networkInterfaces");
-  if (interface == nullptr) return;
-  instance.private_ipv4 = TextIn(*interface, "networkIP");
-  if (const json::object* access = FirstIn(*interface, "accessConfigs")) {
-    instance.public_ipv4 = TextIn(*access, "natIP");
-    instance.has_public_ipv4 = true;
-  }
-  if (const json::object* access = FirstIn(*interface, "ipv6AccessConfigs"))
-    instance.public_ipv6 = TextIn(*access, "externalIpv6");
-}
-
-void ReadMetadata(const json::object& entry, GceInstance& instance) {
+std::map<std::string, std::string> OwnMetadata(const json::object& entry) {
+  std::map<std::string, std::string> own;
   const json::object* metadata = ObjectIn(entry, "metadata");
-  if (metadata == nullptr) return;
+  if (metadata == nullptr) return own;
   for (const json::object* item : ObjectsIn(*metadata, "items")) {
     std::string key = TextIn(*item, "key");
-    if (key.starts_with(kOwnPrefix)) instance.metadata[key] = TextIn(*item, "value");
+    if (key.starts_with(kOwnPrefix)) own[key] = TextIn(*item, "value");
   }
+  return own;
 }
 
 double SizeOfDisks(const json::object& entry) {
@@ -59,8 +57,11 @@ GceInstance ReadInstance(const json::object& entry) {
   instance.zone = LastSegment(TextIn(entry, "zone"));
   instance.type = LastSegment(TextIn(entry, "machineType"));
   instance.status = TextIn(entry, "status");
-  ReadAddresses(entry, instance);
-  ReadMetadata(entry, instance);
+  instance.private_ipv4 = TextAt(entry, "networkInterfaces/0/networkIP");
+  instance.public_ipv4 = TextAt(entry, "networkInterfaces/0/accessConfigs/0/natIP");
+  instance.public_ipv6 = TextAt(entry, "networkInterfaces/0/ipv6AccessConfigs/0/externalIpv6");
+  instance.has_public_ipv4 = ObjectAt(entry, "networkInterfaces/0/accessConfigs/0") != nullptr;
+  instance.metadata = OwnMetadata(entry);
   const json::object* scheduling = ObjectIn(entry, "scheduling");
   instance.is_spot = scheduling != nullptr && (TextIn(*scheduling, "provisioningModel") == "SPOT" ||
                                                TruthIn(*scheduling, "preemptible"));
@@ -79,10 +80,7 @@ Task<GceInstances> ListInstancesIn(Compute& compute, std::string zone, std::stri
   std::vector<GceInstance> list =
       co_await compute.List<GceInstance>(std::move(call), std::move(filter), &ReadInstance);
   GceInstances instances;
-  for (GceInstance& instance : list) {
-    std::string name = instance.name;
-    instances.insert_or_assign(std::move(name), std::move(instance));
-  }
+  for (GceInstance& instance : list) instances[instance.name] = std::move(instance);
   co_return instances;
 }
 
@@ -91,16 +89,6 @@ Task<std::optional<GceInstance>> FindInstance(Compute& compute, std::string zone
   std::optional<json::object> found = co_await driver::cloud::api::IfFound(compute.Get(std::move(call)));
   if (!found) co_return std::nullopt;
   co_return ReadInstance(*found);
-}
-
-Task<std::optional<std::string>> ReadConsole(Compute& compute, std::string zone, std::string name) {
-  constexpr std::size_t kMost = 16 * 1024;
-  ComputeCall call{"instances.getSerialPortOutput", InstancePath(zone, name) + "/serialPort", "port=1"};
-  json::object answer = co_await compute.Get(std::move(call));
-  std::string text = TextIn(answer, "contents");
-  if (text.empty()) co_return std::nullopt;
-  if (text.size() > kMost) text.erase(0, text.find('\n', text.size() - kMost) + 1);
-  co_return text;
 }
 
 json::value ExternalId(const MachineId& id, const std::string& usual) {
@@ -117,6 +105,33 @@ MachineId ReadExternalId(const json::value& external_id, const std::string& usua
   MachineId id{TextIn(object, kNameKey), TextIn(object, kZoneKey), TextIn(object, kAttemptKeyOfId)};
   if (id.zone.empty()) id.zone = usual;
   return id;
+}
+
+Task<ImageSource> ReadNewest(Compute& compute, Family family) {
+  ComputeCall call{"images.getFromFamily", "projects/" + PercentEncoded(family.first) +
+                                               "/global/images/family/" + PercentEncoded(family.second)};
+  Outcome<json::object> found = co_await Attempt(compute.Get(std::move(call)));
+  if (FailedWith(found, Verdict::kNotFound)) {
+    throw Error(Verdict::kInvalid, fmt::format("project {} has no image of family {}: {}", family.first,
+                                               family.second, found.error().message()));
+  }
+  if (!found) found.error().Rethrow();
+  ImageSource source{TextIn(*found, "selfLink"), TextIn(*found, "architecture")};
+  if (source.url.empty()) throw Error(Verdict::kRetry, "images.getFromFamily was answered without an image");
+  co_return source;
+}
+
+Task<std::optional<TypeSize>> ReadType(Compute& compute, Candidate candidate) {
+  ComputeCall call{"machineTypes.get", "zones/" + PercentEncoded(candidate.place) + "/machineTypes/" +
+                                           PercentEncoded(candidate.type)};
+  Outcome<json::object> found = co_await Attempt(compute.Get(std::move(call)));
+  // A name that is not well formed is refused in another way.
+  bool is_refused = FailedWith(found, Verdict::kNotFound) || (!found && CodeOf(found.error()) == "invalid");
+  if (is_refused) co_return std::nullopt;
+  if (!found) found.error().Rethrow();
+  TypeSize size{std::clamp(NumberIn(*found, "guestCpus"), 0.0, kMostCores),
+                std::clamp(NumberIn(*found, "memoryMb"), 0.0, kMostRam), TextIn(*found, "architecture")};
+  co_return size;
 }
 
 }  // namespace nodepool::drivers::gce

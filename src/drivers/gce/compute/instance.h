@@ -4,7 +4,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "driver/cloud/launch/candidates.h"
 #include "drivers/gce/api/compute.h"
 
 namespace nodepool::drivers::gce {
@@ -49,9 +51,6 @@ Task<GceInstances> ListInstancesIn(Compute& compute, std::string zone, std::stri
 // None: there is no such instance; it may be too new for Google to know it everywhere.
 Task<std::optional<GceInstance>> FindInstance(Compute& compute, std::string zone, std::string name);
 
-// The end of what the instance has written to its first serial port; none: nothing.
-Task<std::optional<std::string>> ReadConsole(Compute& compute, std::string zone, std::string name);
-
 // What a node's external id names (driver-gce.md 1).
 struct MachineId {
   std::string name;
@@ -63,5 +62,28 @@ struct MachineId {
 // zone that is meant where there is none.
 boost::json::value ExternalId(const MachineId& id, const std::string& usual);
 MachineId ReadExternalId(const boost::json::value& external_id, const std::string& usual);
+
+// An image as instances are made from it.
+struct ImageSource {
+  std::string url;
+  std::string architecture;  // "X86_64", "ARM64"; empty: it is not known
+};
+
+// The newest image of a family of a project. Error(kInvalid): the project has no image of it.
+using Family = std::pair<std::string, std::string>;  // project and family
+Task<ImageSource> ReadNewest(Compute& compute, Family family);
+
+// A machine type in a zone (driver-gce.md 15).
+using Candidate = driver::cloud::Candidate<std::string>;
+
+// The size of a machine type.
+struct TypeSize {
+  double cores = 0;               // virtual CPUs
+  double ram = 0;                 // MiB
+  std::string architecture = "";  // "X86_64", "ARM64"; empty: Google does not say
+};
+
+// None: the zone has no such type. Errors: those of Compute::Get.
+Task<std::optional<TypeSize>> ReadType(Compute& compute, Candidate candidate);
 
 }  // namespace nodepool::drivers::gce

@@ -5,6 +5,7 @@
 #include "base/find_or_empty.h"
 #include "base/json_entries.h"
 #include "driver/cloud/metadata.h"
+#include "driver/cloud/own_types.h"
 
 namespace nodepool::drivers::gce {
 
@@ -13,10 +14,12 @@ using driver::cloud::CreateParameters;
 
 namespace {
 
-json::object BootDisk(const GceLabel& label, const std::string& zone, const std::string& image) {
-  json::object parameters{{"sourceImage", image},
-                          {"diskType", fmt::format("zones/{}/diskTypes/{}", zone, label.volume_type)},
-                          {"diskSizeGb", std::to_string(label.volume_size)}};
+json::object BootDisk(const Launch& launch, const std::string& image) {
+  const GceLabel& label = launch.label;
+  json::object parameters{
+      {"sourceImage", image},
+      {"diskType", fmt::format("zones/{}/diskTypes/{}", launch.zone(), label.volume_type)},
+      {"diskSizeGb", std::to_string(label.volume_size)}};
   return {{"boot", true}, {"autoDelete", true}, {"initializeParams", std::move(parameters)}};
 }
 
@@ -44,18 +47,11 @@ json::array Accounts(const GcePool& pool) {
   return {json::object{{"email", pool.service_account->email}, {"scopes", std::move(scopes)}}};
 }
 
-// Whose the machine is, and what tells this launch from others.
-std::map<std::string, std::string> MarksOn(const CreateParameters& parameters) {
-  std::map<std::string, std::string> marks = parameters.metadata;
-  marks[driver::cloud::kAttemptKey] = parameters.attempt_mark;
-  return marks;
-}
-
-json::array MetadataItems(const Wanted& wanted) {
+json::array MetadataItems(const Launch& launch) {
   json::array items;
-  for (const auto& [key, value] : MarksOn(wanted.parameters))
-    items.push_back(json::object{{"key", key}, {"value", value}});
-  const GceCloudImage& image = FindOrEmpty(wanted.config.cloud_images, wanted.label.cloud_image.value_or(""));
+  for (const auto& [key, value] : launch.marks) items.push_back(json::object{{"key", key}, {"value", value}});
+  const GceCloudImage& image =
+      FindOrEmpty(launch.cloud.config->cloud_images, launch.label.cloud_image.value_or(""));
   if (!image.key.empty()) {
     std::string line = image.connection.username.value_or("") + ":" + image.key;
     items.push_back(json::object{{"key", "ssh-keys"}, {"value", std::move(line)}});
@@ -63,9 +59,9 @@ json::array MetadataItems(const Wanted& wanted) {
   return items;
 }
 
-json::object Labels(const Wanted& wanted) {
-  json::object labels = ObjectOf(wanted.label.labels);
-  for (const auto& [key, value] : FittingLabels(MarksOn(wanted.parameters))) labels[key] = value;
+json::object Labels(const Launch& launch) {
+  json::object labels = ObjectOf(launch.label.labels);
+  for (const auto& [key, value] : FittingLabels(launch.marks)) labels[key] = value;
   return labels;
 }
 
@@ -84,25 +80,28 @@ json::object SpotScheduling(const GceLabel& label) {
 
 }  // namespace
 
-Candidate Wanted::Chosen() const {
-  Candidate chosen =
-      driver::cloud::ChosenOf(driver::cloud::CandidatesOf(label.instance_types, config.zones), parameters);
-  if (parameters.az) chosen.place = *parameters.az;
-  return chosen;
+Launch::Launch(GceCloud& in, const CreateParameters& wanted)
+    : cloud(in),
+      parameters(wanted),
+      label(driver::cloud::As<GceLabel>(*wanted.label)),
+      pool(driver::cloud::As<GcePool>(*wanted.pool)),
+      marks(wanted.metadata),
+      candidate(driver::cloud::ChosenOf(cloud.CandidatesOf(label), parameters)) {
+  marks[driver::cloud::kAttemptKey] = parameters.attempt_mark;
+  if (parameters.az) candidate.place = *parameters.az;
 }
 
-json::object InstanceRequest(const Wanted& wanted, const std::string& image) {
-  const GceLabel& label = wanted.label;
-  const GcePool& pool = wanted.pool;
-  const auto& [type, zone] = wanted.candidate;
+json::object InstanceRequest(const Launch& launch, const std::string& image) {
+  const GceLabel& label = launch.label;
+  const GcePool& pool = launch.pool;
   json::object body;
-  body["name"] = wanted.parameters.hostname;
-  body["machineType"] = fmt::format("zones/{}/machineTypes/{}", zone, type);
-  body["disks"] = json::array{BootDisk(label, zone, image)};
-  body["networkInterfaces"] = json::array{NetworkInterface(pool, wanted.config.region)};
+  body["name"] = launch.name();
+  body["machineType"] = fmt::format("zones/{}/machineTypes/{}", launch.zone(), launch.candidate.type);
+  body["disks"] = json::array{BootDisk(launch, image)};
+  body["networkInterfaces"] = json::array{NetworkInterface(pool, launch.cloud.config->region)};
   body["serviceAccounts"] = Accounts(pool);
-  body["metadata"] = json::object{{"items", MetadataItems(wanted)}};
-  body["labels"] = Labels(wanted);
+  body["metadata"] = json::object{{"items", MetadataItems(launch)}};
+  body["labels"] = Labels(launch);
   if (label.use_spot) body["scheduling"] = SpotScheduling(label);
   if (!pool.tags.empty())
     body["tags"] = json::object{{"items", json::array(pool.tags.begin(), pool.tags.end())}};

@@ -1,26 +1,29 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <map>
 #include <string>
 
-#include "driver/cloud/adapter.h"
-#include "drivers/gce/compute/lookups.h"
+#include "drivers/gce/gce_adapter.h"
 
 namespace nodepool::drivers::gce {
 
-// What a launch is to make; everything outlives it.
-struct Wanted {
+// A launch under way; everything outlives it.
+struct Launch {
+  Launch(GceCloud& in, const driver::cloud::CreateParameters& wanted);
+
+  GceCloud& cloud;
   const driver::cloud::CreateParameters& parameters;
-  const GceConfig& config;
   const GceLabel& label;
   const GcePool& pool;
-  Candidate candidate = Chosen();  // that it tries now
+  std::map<std::string, std::string> marks;  // whose the machine is, and what tells this launch from others
+  Candidate candidate;                       // that it tries now
 
- private:
-  Candidate Chosen() const;
+  const std::string& name() const { return parameters.hostname; }
+  const std::string& zone() const { return candidate.place; }
 };
 
-// The body of an insert (driver-gce.md 7.1). `image`: as the API names it.
-boost::json::object InstanceRequest(const Wanted& wanted, const std::string& image);
+// The body of the insert (driver-gce.md 7.1). `image`: as the API names it.
+boost::json::object InstanceRequest(const Launch& launch, const std::string& image);
 
 }  // namespace nodepool::drivers::gce

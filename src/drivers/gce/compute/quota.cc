@@ -5,21 +5,34 @@
 #include <algorithm>
 #include <set>
 
-#include "async/attempt.h"
+#include "base/json_entries.h"
 #include "base/text.h"
 #include "driver/cloud/own_types.h"
 
 namespace nodepool::drivers::gce {
 
 using driver::QuotaInformation;
-using driver::cloud::As;
+using driver::cloud::AccountCounters;
 using driver::cloud::LabelsOf;
 
 namespace {
 
-constexpr Duration kListLimit = std::chrono::seconds(20);
+constexpr std::size_t kMostMetrics = 2000;
+// What counts under limits beside instances.
+constexpr const char* kAllCpus = "CPUS_ALL_REGIONS";
+constexpr const char* kSpotCpus = "PREEMPTIBLE_CPUS";
+constexpr const char* kAddresses = "IN_USE_ADDRESSES";
 constexpr const char* kDisks = "DISKS_TOTAL_GB";
 constexpr const char* kSsds = "SSD_TOTAL_GB";
+
+Task<> ReadQuotasAt(Compute& compute, ComputeCall call, const char* only, AccountCounters& counters) {
+  boost::json::object answer = co_await compute.Get(std::move(call));
+  for (const boost::json::object* quota : ObjectsIn(answer, "quotas", kMostMetrics)) {
+    std::string metric = TextIn(*quota, "metric");
+    if (only == nullptr || metric == only)
+      counters.Set(ResourceOf(metric), NumberIn(*quota, "limit"), NumberIn(*quota, "usage"));
+  }
+}
 
 // Empty: disks of the type have no limit that is known.
 std::string DiskMetric(const std::string& volume_type) {
@@ -35,10 +48,10 @@ bool HasSpotLimit(const GceCloud& cloud) {
 
 // `size`: null: it is not known.
 Resources UseOfType(const GceCloud& cloud, const std::string& type, const TypeSize* size, bool is_spot) {
-  Resources use{{"instances", 1}};
+  Resources use{{resource::kInstances, 1}};
   if (size == nullptr) return use;
-  use["cores"] = size->cores;
-  use["ram"] = size->ram;
+  use[resource::kCores] = size->cores;
+  use[resource::kRam] = size->ram;
   use[CpuMetric(type, is_spot, HasSpotLimit(cloud))] = size->cores;
   use[kAllCpus] = size->cores;
   return use;
@@ -53,38 +66,25 @@ std::string VolumeTypeFor(const GceConfig& config, const std::string& type) {
   return "";
 }
 
-std::vector<Candidate> CandidatesOf(const GceCloud& cloud, const GceLabel& label) {
-  return driver::cloud::CandidatesOf(label.instance_types, cloud.config->zones);
-}
-
-// What the provider's own instances use; none: a zone could not be listed.
-Task<std::optional<Resources>> OwnUse(GceCloud& cloud) {
-  Resources own;
-  for (const std::string& zone : cloud.config->zones) {
-    Outcome<std::shared_ptr<const GceInstances>> listing =
-        co_await Attempt(cloud.RecentList(zone, kListLimit));
-    if (!listing) co_return std::nullopt;
-    for (const auto& [name, instance] : **listing) {
-      if (!IsOwn(cloud, instance)) continue;
-      for (const auto& [resource, amount] : UseOf(cloud, instance)) own[resource] += amount;
-    }
-  }
-  co_return own;
-}
-
-// The metrics under which nodes of the labels count.
-std::set<std::string> MetricsOf(const GceCloud& cloud) {
-  std::set<std::string> metrics{kInstances, kAllCpus, kAddresses};
+// What nodes of the labels need that limits may exist for.
+std::set<std::string> LimitedBy(const GceCloud& cloud) {
+  std::set<std::string> resources{resource::kInstances, kAllCpus, kAddresses};
   for (const GceLabel* label : LabelsOf<GceLabel>(*cloud.config)) {
     for (const std::string& type : label->instance_types)
-      metrics.insert(CpuMetric(type, label->use_spot, HasSpotLimit(cloud)));
-    std::string disk = DiskMetric(label->volume_type);
-    if (!disk.empty()) metrics.insert(std::move(disk));
+      resources.insert(CpuMetric(type, label->use_spot, HasSpotLimit(cloud)));
+    resources.insert(DiskMetric(label->volume_type));
   }
-  return metrics;
+  return resources;
 }
 
 }  // namespace
+
+Task<> ReadQuotas(Compute& compute, std::string region, AccountCounters& counters) {
+  ComputeCall of_region{"regions.get", "regions/" + region};
+  co_await ReadQuotasAt(compute, std::move(of_region), nullptr, counters);
+  ComputeCall of_project{"projects.get", ""};
+  co_await ReadQuotasAt(compute, std::move(of_project), kAllCpus, counters);
+}
 
 std::string CpuMetric(const std::string& type, bool is_spot, bool has_spot_limit) {
   if (is_spot && has_spot_limit) return kSpotCpus;
@@ -93,14 +93,16 @@ std::string CpuMetric(const std::string& type, bool is_spot, bool has_spot_limit
   return older.contains(family) ? "CPUS" : Upper(family) + "_CPUS";
 }
 
-std::string ResourceOf(const std::string& metric) { return metric == kInstances ? "instances" : metric; }
+std::string ResourceOf(const std::string& metric) {
+  return metric == "INSTANCES" ? resource::kInstances : metric;
+}
 
 QuotaInformation NeedOf(const GceCloud& cloud, const GceLabel& label) {
   auto need = [&](const Candidate& candidate, const TypeSize& size) {
     return UseOfType(cloud, candidate.type, &size, label.use_spot);
   };
-  std::optional<Resources> least = cloud.types.LeastNeed(CandidatesOf(cloud, label), need,
-                                                         "the machine types of Google are not known yet");
+  std::optional<Resources> least =
+      cloud.types.LeastNeed(cloud.CandidatesOf(label), need, "the machine types of Google are not known yet");
   if (!least) {
     throw Error(Verdict::kInvalid,
                 fmt::format("no zone of {} has machine type {}", Join(cloud.config->zones, ", "),
@@ -109,7 +111,8 @@ QuotaInformation NeedOf(const GceCloud& cloud, const GceLabel& label) {
   std::string disk = DiskMetric(label.volume_type);
   if (!disk.empty()) (*least)[disk] = label.volume_size;
   auto pool = cloud.config->pools.find(label.pool);
-  bool has_address = pool != cloud.config->pools.end() && As<GcePool>(*pool->second).public_ipv4;
+  bool has_address =
+      pool != cloud.config->pools.end() && driver::cloud::As<GcePool>(*pool->second).public_ipv4;
   if (has_address) (*least)[kAddresses] = 1;
   return QuotaInformation::Amount(std::move(*least));
 }
@@ -129,16 +132,17 @@ QuotaInformation GceAdapter::QuotaForLabel(const driver::LabelConfig& label) {
 
 Task<QuotaInformation> GceAdapter::QuotaLimits() {
   for (const GceLabel* label : LabelsOf<GceLabel>(*config_)) {
-    for (const Candidate& candidate : CandidatesOf(cloud_, *label)) co_await cloud_.LearnType(candidate);
+    for (const Candidate& candidate : cloud_.CandidatesOf(*label)) co_await cloud_.types.Learn(candidate);
   }
   bool had_spot_limit = HasSpotLimit(cloud_);
   co_await cloud_.quota.Refresh();
-  const std::set<std::string> metrics = MetricsOf(cloud_);
+  const std::set<std::string> limited = LimitedBy(cloud_);
+  auto use_of = [this](const GceInstance& instance) { return UseOf(cloud_, instance); };
   std::optional<Resources> own;
-  if (cloud_.quota.fault().empty()) own = co_await OwnUse(cloud_);
-  if (own) cloud_.others.Compare(cloud_.quota.Usage(metrics, &ResourceOf), *own);
+  if (cloud_.quota.fault().empty()) own = co_await cloud_.all.OwnUse(use_of);
+  if (own) cloud_.others.Compare(cloud_.quota.Usage(limited), *own);
   if (HasSpotLimit(cloud_) != had_spot_limit) cloud_.environment.framework.NeedsChanged();
-  co_return QuotaInformation::Limit(cloud_.quota.Limits(metrics, &ResourceOf));
+  co_return QuotaInformation::Limit(cloud_.quota.Limits(limited));
 }
 
 }  // namespace nodepool::drivers::gce

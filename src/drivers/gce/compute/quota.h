@@ -6,6 +6,10 @@
 
 namespace nodepool::drivers::gce {
 
+// Reads the limits of the project in a region, and of the whole project, as counters of the resources that
+// count under them (driver-gce.md 11).
+Task<> ReadQuotas(Compute& compute, std::string region, driver::cloud::AccountCounters& counters);
+
 // What one node of the label uses at least, under the names of Google's metrics beside `instances`, `cores`
 // and `ram` (driver-gce.md 11). Of several candidates a resource counts if all use it, as much as the
 // smallest does. Error(kInvalid): no zone has such a type; Error(kRetry): the sizes are not known yet.

@@ -8,7 +8,6 @@
 #include "base/find_or_empty.h"
 #include "base/rsa_key.h"
 #include "base/text.h"
-#include "base/time_text.h"
 #include "driver/cloud/api/credential_file.h"
 
 namespace nodepool::drivers::gce {
@@ -171,15 +170,7 @@ Task<Token> TokenFetcher::Impersonate(std::string url, std::string token) {
   json::object body{{"scope", json::array{kScope}}, {"lifetime", "3600s"}};
   api::SetBody(body, call);
   api::ApiReply reply = co_await client_.Send(std::move(call));
-  const json::object* answer = reply.body.if_object();
-  Token made;
-  if (answer != nullptr) made.text = TextIn(*answer, "accessToken");
-  std::optional<WallTime> expires;
-  if (answer != nullptr) expires = ParseIso8601(TextIn(*answer, "expireTime"));
-  if (made.text.empty() || !expires)
-    throw Error(Verdict::kRetry, "the service of impersonation answered without a token");
-  made.expires = *expires - client_.clock().offset();
-  co_return made;
+  co_return client_.ReadToken(reply, {.text = "accessToken", .end = "expireTime"});
 }
 
 }  // namespace nodepool::drivers::gce

@@ -1,16 +1,16 @@
-#include "drivers/gce/images/images.h"
-
 #include <fmt/format.h>
 
 #include <boost/json/serialize.hpp>
 
 #include "base/json_entries.h"
+#include "base/tar_gz_stream.h"
 #include "base/text.h"
 #include "driver/cloud/api/url_text.h"
 #include "driver/cloud/images/staged_images.h"
 #include "driver/cloud/metadata.h"
 #include "driver/cloud/own_types.h"
 #include "drivers/gce/api/faults.h"
+#include "drivers/gce/gce_adapter.h"
 
 namespace nodepool::drivers::gce {
 
@@ -22,6 +22,9 @@ using driver::cloud::UploadedImage;
 using driver::cloud::UploadMarks;
 
 namespace {
+
+// A disk is imported as disk.raw in an archive, a whole number of these long.
+constexpr std::uint64_t kDiskUnit = std::uint64_t{1} << 30;
 
 std::string ImagePath(const std::string& name) {
   return "global/images/" + driver::cloud::api::PercentEncoded(name);
@@ -89,7 +92,14 @@ class GceImages : public driver::cloud::StagedImages {
   bool HasFiles() const override { return cloud_.storage.has_value(); }
   Task<> Put(std::shared_ptr<const ImageFile> file, std::string key,
              std::map<std::string, std::string> metadata, std::function<void(std::uint64_t)> sent) override {
-    return PutArchive(cloud_, std::move(file), std::move(key), std::move(metadata), std::move(sent));
+    auto read = [file](std::uint64_t place, std::size_t length) {
+      return place < file->size() ? file->Read(place, length) : "";
+    };
+    std::uint64_t size = (file->size() + kDiskUnit - 1) / kDiskUnit * kDiskUnit;
+    auto open = [read, size] { return std::make_shared<TarGzStream>("disk.raw", size, read); };
+    return driver::cloud::PutResumable(environment(), cloud_.logger, *cloud_.storage,
+                                       {"Cloud Storage", std::move(key), std::move(metadata), open},
+                                       std::move(sent));
   }
   Task<std::vector<StagedFile>> ListFiles(std::string prefix) override {
     return cloud_.storage->List(std::move(prefix));
@@ -99,7 +109,7 @@ class GceImages : public driver::cloud::StagedImages {
   Task<Begun> Import(const ImageUploadParameters& upload, const UploadMarks& marks) override {
     ComputeCall call{"images.insert", "global/images"};
     json::object body = ImageRequest(*cloud_.config, upload, marks);
-    Operation made = co_await cloud_.compute.Insert(std::move(call), body);
+    Operation made = co_await cloud_.compute.Change("POST", std::move(call), std::move(body));
     co_return Begun{upload.name, made.name};
   }
   std::string NamesakeOf(const ImageUploadParameters& upload, const Failure& refusal) const override {
@@ -127,7 +137,7 @@ class GceImages : public driver::cloud::StagedImages {
   }
   Task<> Remove(std::string id) override {
     ComputeCall call{"images.delete", ImagePath(id)};
-    co_await driver::cloud::api::WasThere(cloud_.compute.Delete(std::move(call)));
+    co_await driver::cloud::api::WasThere(cloud_.compute.Change("DELETE", std::move(call)));
   }
 
   GceCloud& cloud_;
