@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/unknown_names.h"
 #include "listing/choose_columns.h"
+#include "listing/record_filter.h"
 
 namespace nodepool::cli {
 namespace {
@@ -101,9 +102,17 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
   }
 }
 
+// Which records a listing is made of; not set: all.
+store::IsWanted WantedRecords(const Context& context, const ListingCommand& command, const View& view) {
+  if (!command.is_filtered_by_record || view.filter.empty()) return nullptr;
+  // Whether there are records of a word that is not configured, is said, too.
+  listing::RecordFilter filter(view.filter, UnconfiguredWords(*context.config, view.filter));
+  return [filter = std::move(filter)](std::string_view record) { return filter.MayMatch(record); };
+}
+
 Task<> ShowOnce(Context& context, const ListingCommand& command, const View& view, Caches& caches) {
-  StartNeeded(command, caches);
-  co_await caches.WaitSynced();
+  for (const NeededCache& needed : command.needs)
+    co_await needed.In(caches).ReadOnce(context.store.tree, WantedRecords(context, command, view));
   std::set<std::string> warned;
   Listings listings = co_await Make(context, command, view, caches, warned);
   context.out << TextOf(context, command, listings, view, context.loop.Now()) << '\n';

@@ -46,6 +46,9 @@ struct ListingCommand {
   std::vector<NeededCache> needs;
   // The columns that rows can be filtered by; empty: none.
   std::vector<listing::Column> columns = {};
+  // Each row shows one record of the cache, which has what it can be filtered by as texts: records that no
+  // row is made of are not even parsed.
+  bool is_filtered_by_record = false;
   // Makes the listings from the caches, of which those that it does not need are empty. The cells may refer
   // to them.
   std::function<Task<Listings>(Context&, const Caches&)> make;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.h"
 
@@ -58,6 +59,18 @@ std::string UnknownProvider(const driver::LoadedConfig& config, const ProviderNa
 
 std::string UnknownImage(const driver::LoadedConfig& config, const ImageName& image) {
   return Unknown(image.value, KeysIn(config.common.diskimages));
+}
+
+std::set<std::string> UnconfiguredWords(const driver::LoadedConfig& config,
+                                        const listing::RowFilter& filter) {
+  std::set<std::string> unconfigured;
+  for (const auto& [kind, words] : filter) {
+    if (kind == listing::Kind::kState) continue;
+    std::vector<std::string> configured = Configured(config, kind);
+    std::ranges::copy_if(words, std::inserter(unconfigured, unconfigured.end()),
+                         [&](const std::string& word) { return !Has(configured, word); });
+  }
+  return unconfigured;
 }
 
 std::vector<std::string> UnknownWords(const driver::LoadedConfig& config, const Listing& listing,

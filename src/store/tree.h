@@ -31,6 +31,7 @@ class Tree {
 
   // For operations that are not repeated, or are repeated as a whole.
   zk::Client& client() { return client_; }
+  Loop& loop() { return loop_; }
   Random& random() { return random_; }
   WallTime Now() const { return loop_.Now(); }
 

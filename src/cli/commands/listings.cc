@@ -39,7 +39,8 @@ ListingCommand NodeListing(listing::NodeColumns columns) {
     for (const auto& [id, node] : caches.nodes.all()) nodes.push_back(&node);
     return Done(ListNodes(nodes, columns));
   };
-  return {.needs = {&Caches::nodes}, .columns = ColumnsOf(columns), .make = make};
+  return {
+      .needs = {&Caches::nodes}, .columns = ColumnsOf(columns), .is_filtered_by_record = true, .make = make};
 }
 
 // `nodepool provider-list`: every configured provider, and what launchers report about it (D-30).

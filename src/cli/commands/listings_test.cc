@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ListTest : public CommandTest {};
 
@@ -171,6 +172,29 @@ TEST_F(ListTest, AFilterThatNobodyKnowsIsAWarning) {
   EXPECT_EQ(log_.Count("not configured"), 0);
   Shown({"list", "--label", "lagre"});
   EXPECT_EQ(log_.Count("lagre is not configured, and there are no records of it; did you mean large?"), 1);
+}
+
+// operations.16.27
+TEST_F(ListTest, RecordsThatAFilterLeavesOutAreNotEvenParsed) {
+  NodeId good = AddNode(ReadyNode());
+  Put("/nodepool/nodes/0000000077", R"({"provider": "elsewhere", "state": 1})");
+  Put("/nodepool/nodes/0000000078", R"({"provider": "cloud", "state": 1})");
+  EXPECT_THAT(Shown({"list", "--provider", "cloud"}), HasSubstr(good.value));
+  EXPECT_EQ(log_.Count("0000000077"), 0);
+  EXPECT_EQ(log_.Count("0000000078"), 1);
+  Shown({"list"});
+  EXPECT_EQ(log_.Count("0000000077"), 1);
+}
+
+// operations.16.27, D-66
+TEST_F(ListTest, AWordThatOnlyRowsOfOthersHaveIsKnown) {
+  AddNode(ReadyNode());
+  Node other = ReadyNode();
+  other.provider = ProviderName("elsewhere");
+  other.type = {LabelName("rare")};
+  AddNode(other);
+  EXPECT_THAT(Shown({"list", "--provider", "cloud", "--label", "rare"}), Not(HasSubstr("000000")));
+  EXPECT_EQ(log_.Count("not configured"), 0);
 }
 
 // operations.5.4

@@ -6,7 +6,8 @@ Cache::Cache(Loop& loop, zk::Client& client, Settings settings)
     : malformed_(log::Logger(settings.logger)),
       loop_(loop),
       kind_(settings.kind),
-      tree_(loop, client, std::string(settings.root), *this) {}
+      root_(settings.root),
+      tree_(loop, client, root_, *this) {}
 
 void Cache::Start() {
   is_started_ = true;

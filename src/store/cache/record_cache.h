@@ -11,6 +11,7 @@
 #include "base/listeners.h"
 #include "base/log/logging.h"
 #include "base/subscription.h"
+#include "store/cache/read_once.h"
 #include "store/cache/record_map.h"
 #include "zk/recipes/tree_cache.h"
 #include "zk/types.h"
@@ -56,6 +57,11 @@ class Cache : private zk::TreeCache::Listener {
 
   // Until then it is empty. Returns at once; call Stop() before destruction.
   void Start();
+  // In place of Start(), for a program that ends with what it shows: reads the records once, those that are
+  // wanted (read_once.h), and follows no changes.
+  Task<> ReadOnce(Tree& tree, IsWanted is_wanted = nullptr) {
+    return store::ReadOnce(tree, root_, *this, std::move(is_wanted));
+  }
   Task<> Stop() { return tree_.Stop(); }
   bool is_started() const { return is_started_; }
   // Whether it is complete; false while ZooKeeper is away.
@@ -142,6 +148,7 @@ class Cache : private zk::TreeCache::Listener {
 
   Loop& loop_;
   std::string_view kind_;
+  std::string root_;
   bool is_started_ = false;
   Listeners<> any_change_;
   zk::TreeCache tree_;
