@@ -34,7 +34,8 @@ HEAP = "3g"
 LISTS = [("/api/v1/nodes", "*/*"), ("/api/v1/nodes?limit=100", "*/*"), ("/api/v1/nodes?limit=100&after=0000050000", "*/*"),
          ("/api/v1/nodes?provider=cloud-3", "*/*"), ("/api/v1/nodes?state=hold&limit=100", "*/*"),
          ("/api/v1/requests?limit=100", "*/*"), ("/api/v1/requests", "*/*"), ("/api/v1/providers", "*/*"),
-         ("/node-list", "application/json"), ("/node-list", "text/plain"), ("/metrics", "*/*")]
+         ("/node-list", "application/json"), ("/node-list", "text/plain"), ("/node-list?limit=100", "text/plain"), ("/metrics", "*/*")]
+COMPRESSED = ["/api/v1/nodes", "/api/v1/requests", "/node-list"]
 COMMANDS = [["list"], ["list", "--json"], ["list", "--provider", "cloud-3"], ["request-list"], ["status"]]
 
 
@@ -54,8 +55,9 @@ class Launcher:
         self.process = Process([BIN / "nodepool-launcher", "-d", "-c", self.config, "--cleanup-interval", sweep],
                                folder / f"{name}.log")
 
-    def fetch(self, path: str, accept: str = "*/*") -> bytes:
-        asked = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers={"Accept": accept})
+    def fetch(self, path: str, accept: str = "*/*", coding: str = "identity") -> bytes:
+        headers = {"Accept": accept, "Accept-Encoding": coding}
+        asked = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers)
         return urllib.request.urlopen(asked, timeout=120).read()
 
     def is_ready(self) -> bool:
@@ -215,6 +217,8 @@ class Scale:
         for path, accept in LISTS:
             name = path + ("" if accept == "*/*" else f" as {accept.split('/')[1]}")
             self.measure_list(name, lambda: first.fetch(path, accept), first.cpu)
+        for path in COMPRESSED:
+            self.measure_list(f"{path}, compressed", lambda: first.fetch(path, "application/json", "gzip"), first.cpu)
         self.figures.add("after the lists; memory", first.megabytes(), "MB")
 
         def of_children() -> float:

@@ -43,14 +43,6 @@ bool IsShown(const Column& column, const std::vector<std::string>& keys) {
   return keys.empty() || std::ranges::find(keys, column.key) != keys.end();
 }
 
-std::vector<std::string> TitlesOf(const std::vector<Column>& columns, const std::vector<std::string>& keys) {
-  std::vector<std::string> titles;
-  for (const Column& column : columns) {
-    if (IsShown(column, keys)) titles.push_back(column.title);
-  }
-  return titles;
-}
-
 }  // namespace
 
 boost::json::value UnixTime(WallTime time) {
@@ -93,35 +85,41 @@ void AppendTexts(AgedText& out, const std::vector<Column>& columns, const std::v
   }
 }
 
-TableRows::TableRows(const std::vector<Column>& columns, WallTime now, Colors colors,
-                     const std::vector<std::string>& keys, Frame frame)
-    : table_(TitlesOf(columns, keys), frame), now_(now) {
+TableCells::TableCells(const std::vector<Column>& columns, Colors colors,
+                       const std::vector<std::string>& keys) {
   for (const Column& column : columns) {
     columns_.push_back({IsShown(column, keys), colors == Colors::kStates && column.kind == Kind::kState});
+    if (columns_.back().is_shown) titles_.push_back(column.title);
   }
 }
 
-void TableRows::Append(const AgedText& row) {
+std::span<const ShownCell> TableCells::Of(const AgedText& row, WallTime now) {
   texts_.clear();
-  row.AppendTo(texts_, now_);
-  table_.AddRow();
+  cells_.clear();
+  row.AppendTo(texts_, now);
   std::string_view rest = texts_;
   for (const Show& column : columns_) {
     std::string_view text = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(text.size() + 1);
-    if (column.is_shown) table_.AddCell(text, column.is_colored ? StyleOf(text) : std::string_view());
+    if (column.is_shown) cells_.push_back({text, column.is_colored ? StyleOf(text) : std::string_view()});
   }
+  return cells_;
+}
+
+void TableRows::Append(const AgedText& row) {
+  table_.AddRow();
+  for (const ShownCell& cell : cells_.Of(row, now_)) table_.AddCell(cell.text, cell.style);
 }
 
 std::string ToTable(const Listing& listing, WallTime now, Colors colors, Frame frame) {
-  TableRows table(listing.columns, now, colors, {}, frame);
+  TableRows table(TableCells(listing.columns, colors), now, frame);
   AgedText texts;
   for (const std::vector<Cell>& row : listing.rows) {
     texts.Clear();
     AppendTexts(texts, listing.columns, row);
     table.Append(texts);
   }
-  return table.ToString();
+  return table.table().ToString();
 }
 
 JsonRows::JsonRows(const std::vector<Column>& columns, JsonStyle style) : style_(style) {

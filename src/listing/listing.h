@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,17 +62,17 @@ boost::json::value UnixTime(WallTime time);
 // A row's texts as tables show them, each terminated by a 0.
 void AppendTexts(AgedText& out, const std::vector<Column>& columns, const std::vector<Cell>& row);
 
-// The rows of a list as the table of operations.md 5.3, ages as of `now`; with terminal escape sequences
-// around states if colors are enabled.
-class TableRows {
+// The cells of a list's rows as the table of operations.md 5.3 shows them; states with terminal escape
+// sequences if colors are enabled.
+class TableCells {
  public:
   // Shows the columns whose keys are in `keys`; all columns if it is empty.
-  TableRows(const std::vector<Column>& columns, WallTime now, Colors colors = Colors::kNone,
-            const std::vector<std::string>& keys = {}, Frame frame = Frame::kBars);
+  explicit TableCells(const std::vector<Column>& columns, Colors colors = Colors::kNone,
+                      const std::vector<std::string>& keys = {});
 
-  // `row` is made by AppendTexts().
-  void Append(const AgedText& row);
-  std::string ToString() const { return table_.ToString(); }
+  const std::vector<std::string>& titles() const { return titles_; }
+  // `row` is made by AppendTexts(); its ages are as of `now`. The cells are valid until the next call.
+  std::span<const ShownCell> Of(const AgedText& row, WallTime now);
 
  private:
   struct Show {
@@ -79,9 +80,24 @@ class TableRows {
     bool is_colored;
   };
   std::vector<Show> columns_;
+  std::vector<std::string> titles_;
+  std::string texts_;  // of the current row
+  std::vector<ShownCell> cells_;
+};
+
+// A table of such cells, with the rows' ages as of `now`.
+class TableRows {
+ public:
+  TableRows(TableCells cells, WallTime now, Frame frame = Frame::kBars)
+      : cells_(std::move(cells)), table_(cells_.titles(), frame), now_(now) {}
+
+  void Append(const AgedText& row);
+  const Table& table() const { return table_; }
+
+ private:
+  TableCells cells_;
   Table table_;
   WallTime now_;
-  std::string texts_;  // of the current row
 };
 
 // All rows.

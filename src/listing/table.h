@@ -1,9 +1,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "async/pace.h"
 
 namespace nodepool::listing {
 
@@ -16,18 +19,56 @@ enum class Frame {
 // The width of a line, in terminal columns, whose texts take `texts` in `columns` columns.
 std::size_t LineWidth(Frame frame, std::size_t texts, std::size_t columns);
 
-// Left-aligned columns as wide as their widest line. A cell with line breaks makes its row taller.
+// A cell as it is shown. A style is the escape sequence that begins it on a terminal.
+struct ShownCell {
+  std::string_view text;
+  std::string_view style = {};
+};
+
+// The lines of a table whose rows are not kept: all are measured first, and then written. Left-aligned
+// columns as wide as their widest line; a cell with line breaks makes its row taller, one that has become
+// wider since it was measured shifts the rest of its line, and of a very long one only the beginning is
+// shown. Rows have as many cells as the header. Nothing is written if there are no columns.
+class TableLines {
+ public:
+  TableLines(std::vector<std::string> header, Frame frame);
+
+  using Row = std::span<const ShownCell>;
+  void Measure(Row row);
+  void Measure(std::size_t column, std::string_view text);
+
+  // Each line ends with a line break, but for the last one of the end.
+  void AppendHead(std::string& out) const;
+  void AppendRow(std::string& out, Row row) const;
+  void AppendEnd(std::string& out) const;
+
+  std::size_t columns() const { return widths_.size(); }
+  std::size_t line_size() const;  // in bytes, of texts in ASCII
+
+ private:
+  std::string Rule() const;
+  // Removes a line from each text.
+  void AppendLine(std::string& out, Row row, std::vector<std::optional<std::string_view>>& rests) const;
+
+  std::vector<std::string> header_;
+  Frame frame_;
+  std::vector<std::size_t> widths_;
+};
+
+// A table whose rows are kept.
 class Table {
  public:
-  explicit Table(const std::vector<std::string>& header, Frame frame = Frame::kBars);
+  explicit Table(std::vector<std::string> header, Frame frame = Frame::kBars);
 
   // Begins a row, which needs as many cells as the header.
   void AddRow() { ++rows_; }
-  // Adds the row's next cell. A style is the escape sequence that begins it on a terminal.
+  // Adds the row's next cell.
   void AddCell(std::string_view text, std::string_view style = {});
 
   // Without a line break at the end. Empty if there are no columns.
   std::string ToString() const;
+  // The same, pausing whenever `pace` is due.
+  Task<> AppendTo(std::string& out, Pace& pace) const;
 
  private:
   struct Cell {
@@ -35,16 +76,12 @@ class Table {
     std::string_view style;
   };
 
-  std::string Rule() const;
-  // Removes a line from each text.
-  void AppendLine(std::string& out, const Cell* cells,
-                  std::vector<std::optional<std::string_view>>& rests) const;
+  std::vector<ShownCell> RowAt(std::size_t row) const;
 
-  Frame frame_;
+  TableLines lines_;
   std::size_t rows_ = 0;
-  std::vector<std::size_t> widths_;
   std::string texts_;        // of all cells, one after the other
-  std::vector<Cell> cells_;  // row by row, the header first
+  std::vector<Cell> cells_;  // row by row
 };
 
 }  // namespace nodepool::listing

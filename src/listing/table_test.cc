@@ -89,5 +89,52 @@ TEST(TableTest, WideCharactersCountTwoAndCombiningOnesNone) {
             "+------+---+");
 }
 
+// operations.16.29
+TEST(TableLinesTest, RowsAreNotKept) {
+  TableLines lines({"ID", "Comment"}, Frame::kBars);
+  std::vector<ShownCell> first{{"1"}, {"two\nlines"}}, second{{"12345", "\x1b[31m"}, {""}};
+  lines.Measure(first);
+  lines.Measure(second);
+  std::string text;
+  lines.AppendHead(text);
+  lines.AppendRow(text, first);
+  lines.AppendRow(text, second);
+  lines.AppendEnd(text);
+  EXPECT_EQ(text,
+            "+-------+---------+\n"
+            "| ID    | Comment |\n"
+            "+-------+---------+\n"
+            "| 1     | two     |\n"
+            "|       | lines   |\n"
+            "| \x1b[31m12345\x1b[0m |         |\n"
+            "+-------+---------+");
+}
+
+// operations.16.29
+TEST(TableLinesTest, ARowThatHasGrownShiftsItsLine) {
+  TableLines lines({"ID", "State"}, Frame::kBars);
+  std::string text;
+  lines.AppendRow(text, std::vector<ShownCell>{{"123"}, {"ready"}});
+  EXPECT_EQ(text, "| 123 | ready |\n");
+}
+
+TEST(TableLinesTest, OnlyTheBeginningOfALongTextIsMeasuredAndShown) {
+  TableLines lines({"ID"}, Frame::kBars);
+  std::string text, long_text(100'000, 'x');
+  std::vector<ShownCell> row{{long_text}};
+  lines.Measure(row);
+  lines.AppendRow(text, row);
+  EXPECT_EQ(text, "| " + std::string(512, 'x') + "\u2026 |\n");
+}
+
+TEST(TableLinesTest, WithoutColumnsThereIsNothing) {
+  TableLines lines({}, Frame::kBars);
+  std::string text;
+  lines.AppendHead(text);
+  lines.AppendRow(text, {});
+  lines.AppendEnd(text);
+  EXPECT_EQ(text, "");
+}
+
 }  // namespace
 }  // namespace nodepool::listing

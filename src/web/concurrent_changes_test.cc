@@ -48,7 +48,7 @@ class ConcurrentChangesTest : public launcher::LauncherTest {
     std::vector<Endpoint> endpoints = RequestEndpoints(time_.loop(), launcher, access_);
     std::ranges::move(ActionEndpoints(time_.loop(), launcher, access_), std::back_inserter(endpoints));
     std::ranges::move(ApiEndpoints(launcher, recent_), std::back_inserter(endpoints));
-    std::ranges::move(ListEndpoints(launcher, recent_), std::back_inserter(endpoints));
+    std::ranges::move(ListEndpoints(time_.loop(), launcher, recent_), std::back_inserter(endpoints));
     router_.emplace(std::move(endpoints));
   }
 

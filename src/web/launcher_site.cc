@@ -57,7 +57,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
        {"Metrics in Prometheus' text format.", {}, {{"text/plain", Text()}}, {}}},
   };
   auto recent = std::make_shared<RecentAnswers>(loop);
-  std::ranges::move(ListEndpoints(launcher, recent), std::back_inserter(endpoints));
+  std::ranges::move(ListEndpoints(loop, launcher, recent), std::back_inserter(endpoints));
   std::ranges::move(ApiEndpoints(launcher, recent), std::back_inserter(endpoints));
   endpoints.push_back(BuildLogEndpoint(launcher));
   endpoints.push_back(JobEventsEndpoint(loop, launcher, access));

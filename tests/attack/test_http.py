@@ -2,6 +2,7 @@
 import concurrent.futures
 import contextlib
 import http.client
+import os
 import pathlib
 import subprocess
 import sys
@@ -74,6 +75,26 @@ def test_more_than_a_list_without_pages_holds(site, launcher, measured):
                 headers = ["Host: x", "Connection: close", f"Accept: {accept}"]
                 answer = exchange(port, asking(f"/node-list?fields=id,{number}", *headers))
                 assert answer.startswith(b"HTTP/1.1 " + status), answer[:400]
+
+
+# HTTP-9
+def test_compressed_lists_for_many(site, launcher, measured):
+    port = launcher.web_port
+    tree = site.observer()
+    before = get(port, "/node-list")[2].count("elsewhere")
+    for _ in range(20):
+        tree.add_node(state="hold", provider="elsewhere", comment=os.urandom(50_000).hex())
+    wait_for(lambda: get(port, "/node-list")[2].count("elsewhere") >= before + 20, "the nodes are known", 60)
+    with measured("compressed lists of 2 MB for many", launcher):
+        # Different queries: each is made and compressed for itself.
+        greedy = [connect(port, asking(f"/api/v1/nodes?limit={1000 - number}", "Host: x", "Accept-Encoding: gzip"), SMALL_BUFFER)
+                  for number in range(scaled(60, 190))]
+        for number in range(10):
+            answer = exchange(port, asking(f"/api/v1/nodes?limit={700 - number}", "Host: x", "Accept-Encoding: gzip",
+                                           "Connection: close"))
+            assert b"Content-Encoding: gzip" in answer
+    for connection in greedy:
+        connection.close()
 
 
 def test_large_answers_that_nobody_reads(site, launcher, measured):

@@ -36,13 +36,14 @@ def test_the_page_and_all_that_it_names(web):
     assert get(web, "/index.html")[0] == get(web, "/assets/none.js")[0] == get(web, "/assets/../main.js")[0] == 404
 
 
-# PAGE-7
+# PAGE-7, HTTP-7
 def test_compressed_and_sent_once(web):
     _, headers, plain = get(web, "/assets/main.js")
     request = urllib.request.Request(f"http://127.0.0.1:{web}/assets/main.js", headers={"Accept-Encoding": "gzip"})
     with urllib.request.urlopen(request, timeout=10) as answer:
         assert answer.headers["Content-Encoding"] == "gzip" and answer.headers["Vary"] == "Accept-Encoding"
         assert gzip.decompress(answer.read()).decode() == plain
+        assert answer.headers["ETag"] != headers["ETag"]
     assert get(web, "/assets/main.js", If_None_Match=headers["ETag"])[0] == 304
 
 

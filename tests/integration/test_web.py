@@ -1,4 +1,5 @@
 """The lists of a launcher's web server (operations.md 6)."""
+import gzip
 import http.client
 import itertools
 import json
@@ -142,6 +143,50 @@ def test_answers_are_kept_for_a_second(site, web):
     wait_for(lambda: get(web, "/request-list", If_Modified_Since=known)[0] == 200, "what is old is given anew")
     for path in LISTS:
         assert get(web, path + "/")[0] == 404
+
+
+# HTTP-6
+def test_compressed_lists(site, web):
+    tree = site.tree()
+    nodes = [tree.add_node(state="hold", provider="elsewhere", comment="as before") for _ in range(30)]
+    wait_for(lambda: nodes[-1] in get(web, "/node-list")[2], "the nodes are listed")
+
+    def ask(method: str, path: str, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", web, timeout=10)
+        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer, body
+
+    for path in ("/node-list", "/api/v1/nodes"):
+        plain, text = ask("GET", path, Accept="application/json", Accept_Encoding="identity")
+        answer, body = ask("GET", path, Accept="application/json", Accept_Encoding="br, gzip;q=0.8")
+        assert answer.headers["Content-Encoding"] == "gzip" and plain.headers["Content-Encoding"] is None
+        assert answer.headers["Vary"] == plain.headers["Vary"] == "Accept, Accept-Encoding"
+        assert int(answer.headers["Content-Length"]) == len(body) < len(text) / 5
+        assert len(json.loads(gzip.decompress(body))) == len(json.loads(text))
+        head, nothing = ask("HEAD", path, Accept="application/json", Accept_Encoding="gzip")
+        assert head.headers["Content-Encoding"] == "gzip" and int(head.headers["Content-Length"]) > 0 and nothing == b""
+    small, body = ask("GET", "/label-list", Accept="application/json", Accept_Encoding="gzip")
+    assert small.headers["Content-Encoding"] is None and json.loads(body)
+    curl = subprocess.run(["curl", "-s", "--compressed", "-H", "Accept: application/json", f"http://127.0.0.1:{web}/node-list"],
+                          capture_output=True, check=True, timeout=30)
+    assert {entry["id"] for entry in json.loads(curl.stdout)} >= set(nodes)
+
+
+# operations.16.28
+def test_pages_of_lists(site, web):
+    tree = site.tree()
+    nodes = sorted([tree.add_node(state="hold", provider="elsewhere") for _ in range(5)])
+    wait_for(lambda: nodes[-1] in get(web, "/node-list")[2], "the nodes are listed")
+    found, after = [], ""
+    while page := [node["id"] for node in listed(web, f"/node-list?limit=2&after={after}")]:
+        found += page
+        after = page[-1]
+    assert set(found) >= set(nodes) and found == sorted(set(found))
+    assert get(web, "/node-list?limit=two")[0] == 400
+    assert get(web, f"/node-list?fields=id&limit=1&after={nodes[3]}")[2].splitlines()[3] == f"| {nodes[4]} |"
 
 
 # operations.6.2, 6.6

@@ -46,7 +46,8 @@ class ApiTest : public launcher::LauncherTest {
   Router InPortions() {
     auto recent = std::make_shared<RecentAnswers>(time_.loop(), Pace::kEachStep);
     std::vector<Endpoint> endpoints = ApiEndpoints(*running_->launcher, recent);
-    std::ranges::move(ListEndpoints(*running_->launcher, recent), std::back_inserter(endpoints));
+    std::ranges::move(ListEndpoints(time_.loop(), *running_->launcher, recent),
+                      std::back_inserter(endpoints));
     return Router(std::move(endpoints));
   }
   Response Ask(const std::string& target, std::string method = "GET",

@@ -94,7 +94,39 @@ std::optional<std::vector<Range>> ParseRanges(std::string_view accept) {
   return ranges;
 }
 
+struct Coding {
+  std::string name;
+  double quality = 1;
+};
+
+std::optional<Coding> ParseCoding(std::string_view text) {
+  std::size_t end = std::min(text.find(';'), text.size());
+  Coding coding{Lower(Trim(text.substr(0, end)))};
+  if (!IsToken(coding.name)) return std::nullopt;
+  if (end == text.size()) return coding;
+  std::string parameter = Lower(Trim(text.substr(end + 1)));
+  std::optional<double> quality =
+      parameter.starts_with("q=") ? ParseQuality(std::string_view(parameter).substr(2)) : std::nullopt;
+  if (!quality) return std::nullopt;
+  coding.quality = *quality;
+  return coding;
+}
+
 }  // namespace
+
+bool PrefersGzip(std::string_view accept_encoding) {
+  std::optional<double> gzip, identity, any;
+  for (const std::string& part : Split(accept_encoding, ',')) {
+    if (Trim(part).empty()) continue;
+    std::optional<Coding> coding = ParseCoding(part);
+    if (!coding) return false;
+    if (coding->name == "gzip" || coding->name == "x-gzip") gzip = coding->quality;
+    if (coding->name == "identity") identity = coding->quality;
+    if (coding->name == "*") any = coding->quality;
+  }
+  double quality = gzip.value_or(any.value_or(0));
+  return quality > 0 && quality >= identity.value_or(0);
+}
 
 std::optional<std::string_view> AcceptOf(const net::HttpRequest& request) {
   auto accept = request.headers.find("accept");

@@ -16,6 +16,10 @@ std::optional<std::string_view> AcceptOf(const net::HttpRequest& request);
 std::optional<std::string_view> ChooseType(std::optional<std::string_view> accept,
                                            std::span<const std::string_view> offers);
 
+// Whether an Accept-Encoding header prefers gzip to a text as it is. False where it cannot be parsed; what
+// the header does not name at all is preferred the least.
+bool PrefersGzip(std::string_view accept_encoding);
+
 enum class Format { kText, kJson };
 
 // The format of a list (operations.md 6.1): text rather than JSON if both are accepted equally. nullopt: no

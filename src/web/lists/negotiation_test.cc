@@ -36,5 +36,18 @@ TEST(NegotiationTest, WhatCannotBeReadMeansText) {
   }
 }
 
+// HTTP-6
+TEST(NegotiationTest, GzipWhereItIsPreferred) {
+  for (const char* header : {"gzip", "gzip, deflate, br", "br, GZIP;q=0.5", "gzip ; q=1.0", "x-gzip", "*",
+                             "deflate, *;q=0.1", "gzip;q=0.5, identity;q=0.5", "gzip;q=0.001", ", gzip ,"}) {
+    EXPECT_TRUE(PrefersGzip(header)) << header;
+  }
+  for (const char* header : {"", "identity", "br", "x-gzip2", "gzip;q=0", "gzip; q=0.000", "*;q=0",
+                             "gzip;q=0, *", "identity, *;q=0.5", "gzip;q=0.4, identity;q=0.5", "gzip;q=x",
+                             "gzip;q=2", "gzip;q", "gzip;level=9", "gzip, b r", "gzip;"}) {
+    EXPECT_FALSE(PrefersGzip(header)) << header;
+  }
+}
+
 }  // namespace
 }  // namespace nodepool::web

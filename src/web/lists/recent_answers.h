@@ -16,7 +16,8 @@
 namespace nodepool::web {
 
 // Response cache: expensive answers are reused for a second, with the headers that say so, and answered with
-// 304 if the client has them (operations.md 6.6). One answer is made at a time.
+// 304 if the client has them (operations.md 6.6). Large ones are compressed for clients that prefer that
+// (http.md 2.3), once. One answer is made at a time.
 class RecentAnswers {
  public:
   // Appends to an empty body, which has the capacity of the previous one, and pauses whenever `pace` is due.
@@ -37,12 +38,18 @@ class RecentAnswers {
     WallTime at;
     SteadyTime stale;  // from then on; the wall clock may be set back
     std::shared_ptr<std::string> body;
+    std::shared_ptr<const std::string> gzip = nullptr;  // once somebody has asked for it
   };
+  enum class Form { kPlain, kGzip };
 
-  std::optional<Made> FindFresh(const std::string& key) const;
+  // One that is not stale, and has the form, if it is large enough to have it.
+  std::optional<Made> FindFresh(const std::string& key, Form form) const;
   // The empty body for a new answer.
   std::shared_ptr<std::string> NewBody(const std::string& key);
-  Task<Made> Get(std::string key, Make make);
+  Task<Made> Get(std::string key, Form form, Make make);
+  // The two steps of Get(), in the gate.
+  Task<Made> MakeNew(std::string key, Make make);
+  Task<Made> Compress(std::string key, Made made);
 
   Loop& loop_;
   Stretch stretch_;
@@ -50,6 +57,9 @@ class RecentAnswers {
   std::map<std::string, Made> made_;  // by key
   std::uint64_t generation_ = 0;      // how often it was cleared
 };
+
+// Whether the client gets the answer compressed (http.md 2.3); adds the headers that say so.
+bool AddCoding(net::HttpResponse& response, const Request& request);
 
 // Adds the headers of every successful answer: any page may read it, and it may be cached for a second
 // (operations.md 6.6).

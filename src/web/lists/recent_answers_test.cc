@@ -8,27 +8,30 @@
 
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
+#include "web/lists/gunzip_for_test.h"
 
 namespace nodepool::web {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
 
-// Answers are "1", "2" ... in the order in which they are begun.
+// Answers are "1", "2" ... in the order in which they are begun, followed by `more_`.
 class RecentAnswersTest : public ::testing::Test {
  protected:
   Task<> Make(std::string& body) {
-    body = std::to_string(++begun_);
+    body = std::to_string(++begun_) + more_;
     Event& may_end = ends_.emplace_back();
     if (is_fast_) may_end.Set();
     co_await may_end.Wait();
     if (fault_) throw Error(*fault_);
   }
   Task<Response> Answer(std::string key, std::string known) {
-    Request request;
+    Request request = request_;
     if (!known.empty()) request.headers["if-modified-since"] = known;
     auto make = [this](std::string& body, WallTime, Pace&) { return Make(body); };
     return answers_.Answer(request, key, "text/plain", make);
@@ -59,6 +62,8 @@ class RecentAnswersTest : public ::testing::Test {
   }
 
   testing::VirtualTime time_;
+  Request request_;
+  std::string more_;
   bool is_fast_ = true;
   int begun_ = 0;
   std::deque<Event> ends_;  // of the answers that were begun
@@ -127,6 +132,65 @@ TEST_F(RecentAnswersTest, AFailureIsNotReused) {
   time_.Advance(seconds(1));
   is_fast_ = true;
   EXPECT_THROW(Ask(), Error);
+}
+
+// HTTP-6
+TEST_F(RecentAnswersTest, ALargeAnswerIsCompressedOnce) {
+  more_ = std::string(10'000, 'x');
+  Response plain = Ask();
+  request_.headers["accept-encoding"] = "gzip";
+  Response first = Ask();
+  EXPECT_EQ(Gunzipped(first.whole_body()), "1" + more_);
+  EXPECT_THAT(first.headers, Contains(Pair("Content-Encoding", "gzip")));
+  EXPECT_EQ(Ask().shared_body, first.shared_body);
+  request_.headers.clear();
+  EXPECT_EQ(Ask().shared_body, plain.shared_body);
+  time_.Advance(seconds(1));
+  request_.headers["accept-encoding"] = "gzip";
+  EXPECT_EQ(Gunzipped(Ask().whole_body()), "2" + more_);
+}
+
+// HTTP-6
+TEST_F(RecentAnswersTest, ASmallAnswerIsNotCompressed) {
+  request_.headers["accept-encoding"] = "gzip";
+  Response response = Ask();
+  EXPECT_EQ(response.whole_body(), "1");
+  EXPECT_THAT(response.headers, Not(Contains(Pair("Content-Encoding", "gzip"))));
+  EXPECT_THAT(response.headers, Contains(Pair("Vary", "Accept, Accept-Encoding")));
+}
+
+// HTTP-8
+TEST_F(RecentAnswersTest, NothingIsCompressedForThoseWhoShowAToken) {
+  more_ = std::string(10'000, 'x');
+  request_.headers["accept-encoding"] = "gzip";
+  Response open = Ask();
+  request_.headers["authorization"] = "Bearer reader";
+  EXPECT_EQ(Ask().whole_body(), "1" + more_);
+  EXPECT_NE(open.whole_body(), "1" + more_);
+}
+
+// HTTP-6
+TEST_F(RecentAnswersTest, WhoHasACompressedAnswerIsToldSo) {
+  more_ = std::string(10'000, 'x');
+  request_.headers["accept-encoding"] = "gzip";
+  Response known = Ask(LastModified(Ask()));
+  EXPECT_EQ(known.status, 304);
+  EXPECT_THAT(known.headers, Not(Contains(Pair("Content-Encoding", "gzip"))));
+  EXPECT_THAT(known.headers, Contains(Pair("Vary", "Accept, Accept-Encoding")));
+}
+
+// HTTP-9
+TEST_F(RecentAnswersTest, ManyWhoWantOneCompressedWaitForOne) {
+  more_ = std::string(10'000, 'x');
+  request_.headers["accept-encoding"] = "gzip";
+  for (int i = 0; i < 5; ++i) Begin("a");
+  Begin("b");
+  EXPECT_EQ(begun_, 1) << "the others wait without a body";
+  End(1);
+  EXPECT_EQ(begun_, 2);
+  ASSERT_EQ(answered_.size(), 5u);
+  for (const std::string& answer : answered_) EXPECT_EQ(Gunzipped(answer), "1" + more_);
+  End(2);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "web/lists/negotiation.h"
 
 namespace nodepool::web {
 
@@ -13,42 +14,33 @@ constexpr const char* kPolicy =
     "'none'; "
     "form-action 'none'; frame-ancestors 'none'";
 
-std::string Trimmed(std::string_view text) {
-  std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  std::size_t end = text.find_last_not_of(" \t") + 1;
-  return std::string(text.substr(begin, std::max(end, begin) - begin));
+// Both forms of a file have a tag of their own (RFC 9110, 8.8.3.3).
+std::string TagOf(const PageFile& file, bool is_compressed) {
+  std::string tag(file.tag);
+  if (is_compressed) tag.insert(tag.size() - 1, "-gzip");
+  return tag;
 }
 
-// Whether Accept-Encoding names gzip, and not with quality 0.
-bool TakesGzip(const Request& request) {
-  for (const std::string& offer : Split(request.Header("accept-encoding"), ',')) {
-    std::size_t semicolon = std::min(offer.find(';'), offer.size());
-    if (Lower(Trimmed(std::string_view(offer).substr(0, semicolon))) != "gzip") continue;
-    std::string quality = Trimmed(std::string_view(offer).substr(semicolon));
-    return quality.find_first_of("123456789", quality.find('=')) != std::string::npos || quality.empty();
-  }
-  return false;
-}
-
-bool HasFile(const Request& request, const PageFile& file) {
+bool Has(const Request& request, const std::string& tag) {
   std::vector<std::string> known = Split(request.Header("if-none-match"), ',');
-  return std::ranges::any_of(known, [&](const std::string& tag) {
-    std::string trimmed = Trimmed(tag);
-    return trimmed == "*" || trimmed == file.tag || trimmed == "W/" + std::string(file.tag);
+  return std::ranges::any_of(known, [&](const std::string& each) {
+    std::string_view trimmed = Trim(each);
+    return trimmed == "*" || trimmed == tag || trimmed == "W/" + tag;
   });
 }
 
 Response AnswerFile(const Request& request, const PageFile& file) {
+  bool is_compressed = PrefersGzip(request.Header("accept-encoding"));
+  std::string tag = TagOf(file, is_compressed);
   Response response;
   response.content_type = file.content_type;
-  response.headers = {{"Cache-Control", "no-cache"},         {"ETag", std::string(file.tag)},
+  response.headers = {{"Cache-Control", "no-cache"},         {"ETag", tag},
                       {"Vary", "Accept-Encoding"},           {"Content-Security-Policy", kPolicy},
                       {"X-Content-Type-Options", "nosniff"}, {"Referrer-Policy", "no-referrer"}};
-  if (HasFile(request, file)) {
+  if (Has(request, tag)) {
     response.status = 304;
     return response;
   }
-  bool is_compressed = TakesGzip(request);
   if (is_compressed) response.headers.emplace_back("Content-Encoding", "gzip");
   response.body = is_compressed ? file.gzip : file.plain;
   return response;

@@ -24,6 +24,13 @@ class PageTest : public ::testing::Test {
     return time_.Run(router_.Answer(std::move(request)));
   }
 
+  static std::string TagOf(const Response& response) {
+    for (const auto& [name, value] : response.headers) {
+      if (name == "ETag") return value;
+    }
+    return "";
+  }
+
   testing::VirtualTime time_;
   Router router_{PageEndpoints()};
 };
@@ -76,16 +83,23 @@ TEST_F(PageTest, CompressedForClientsThatTakeIt) {
 }
 
 TEST_F(PageTest, AnUnchangedFileIsNotSentAgain) {
-  std::string tag;
-  for (const auto& [name, value] : Ask("/").headers) {
-    if (name == "ETag") tag = value;
-  }
+  std::string tag = TagOf(Ask("/"));
   for (const std::string& known : {tag, "W/" + tag, "\"other\", " + tag, std::string("*")}) {
     Response response = Ask("/", {{"if-none-match", known}});
     EXPECT_EQ(response.status, 304) << known;
     EXPECT_EQ(response.body, "");
   }
   EXPECT_EQ(Ask("/", {{"if-none-match", "\"other\""}}).status, 200);
+}
+
+// HTTP-7
+TEST_F(PageTest, TheCompressedFormHasATagOfItsOwn) {
+  std::string plain = TagOf(Ask("/"));
+  std::string compressed = TagOf(Ask("/", {{"accept-encoding", "gzip"}}));
+  EXPECT_NE(plain, compressed);
+  EXPECT_EQ(Ask("/", {{"accept-encoding", "gzip"}, {"if-none-match", compressed}}).status, 304);
+  EXPECT_EQ(Ask("/", {{"accept-encoding", "gzip"}, {"if-none-match", plain}}).status, 200);
+  EXPECT_EQ(Ask("/", {{"if-none-match", compressed}}).status, 200);
 }
 
 // What a browser loads before it shows anything of the cluster.

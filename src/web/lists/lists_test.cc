@@ -1,0 +1,194 @@
+#include "web/lists/lists.h"
+
+#include <gmock/gmock.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <set>
+
+#include "launcher/launcher_fixture_for_test.h"
+#include "store/erase.h"
+#include "web/lists/gunzip_for_test.h"
+#include "web/lists/row_stream.h"
+
+namespace nodepool::web {
+namespace {
+
+namespace json = boost::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::Pair;
+
+constexpr const char* kJson = "application/json";
+constexpr const char* kText = "text/plain";
+
+class ListsTest : public launcher::LauncherTest {
+ protected:
+  // Lists of more nodes than `kept` are streamed.
+  void StartSite(std::size_t kept = 1000) {
+    running_ = &StartLauncher();
+    MakeLists(kept);
+  }
+  void MakeLists(std::size_t kept) {
+    auto recent = std::make_shared<RecentAnswers>(time_.loop());
+    router_.emplace(ListEndpoints(time_.loop(), *running_->launcher, recent, kept));
+  }
+  NodeId AddHeld(const std::string& comment = "") {
+    NodeId id = AddNode(NodeState::kHold, [&](Node& node) { node.comment = comment; });
+    EXPECT_TRUE(Await([&] { return running_->launcher->records().nodes.Find(id) != nullptr; }));
+    return id;
+  }
+  void Delete(NodeId id) {
+    time_.Run(store::EraseNode(*client_store_, id, time_.loop().Now()));
+    EXPECT_TRUE(Await([&] { return running_->launcher->records().nodes.Find(id) == nullptr; }));
+  }
+
+  Response Ask(const std::string& target, const char* type = kJson, const std::string& coding = "") {
+    net::HttpRequest request;
+    request.headers["accept"] = type;
+    if (!coding.empty()) request.headers["accept-encoding"] = coding;
+    EXPECT_TRUE(net::ParseTarget(target, request));
+    return time_.Run(router_->Answer(std::move(request)));
+  }
+  std::string Rest(Response& response) {
+    std::string text;
+    while (auto piece = time_.Run(response.stream->Next())) text += *piece;
+    return text;
+  }
+  static std::vector<std::string> IdsIn(const std::string& text) {
+    std::vector<std::string> ids;
+    json::value list = json::parse(text);
+    for (const json::value& entry : list.as_array()) ids.emplace_back(entry.at("id").as_string());
+    return ids;
+  }
+  std::vector<std::string> Ids(const std::string& target) { return IdsIn(Ask(target).whole_body()); }
+
+  Running* running_ = nullptr;
+  std::optional<Router> router_;
+};
+
+// operations.16.28
+TEST_F(ListsTest, APageHasSoManyEntriesAfterAnother) {
+  StartSite();
+  std::vector<std::string> all;
+  for (int i = 0; i < 5; ++i) all.push_back(AddHeld().value);
+  EXPECT_THAT(Ids("/node-list?limit=2"), ElementsAre(all[0], all[1]));
+  EXPECT_THAT(Ids("/node-list?limit=2&after=" + all[1]), ElementsAre(all[2], all[3]));
+  EXPECT_THAT(Ids("/node-list?after=" + all[3]), ElementsAre(all[4]));
+  EXPECT_THAT(Ids("/node-list?after=" + all[4]), IsEmpty());
+  EXPECT_THAT(Ids("/node-list?limit=0"), IsEmpty());
+  EXPECT_EQ(Ids("/node-list?limit=&after="), all);
+  EXPECT_THAT(Ids("/node-list?limit=2&node_id=" + all[4]), ElementsAre(all[4]));
+  std::string table = Ask("/node-list?limit=1&fields=id&after=" + all[2], kText).whole_body();
+  EXPECT_EQ(table, "+------------+\n| ID         |\n+------------+\n| " + all[3] + " |\n+------------+");
+  for (const char* wrong : {"x", "-1", "1x", "99999999999999999999"}) {
+    EXPECT_EQ(Ask(std::string("/node-list?limit=") + wrong).status, 400) << wrong;
+    EXPECT_EQ(Ask(std::string("/label-list?limit=") + wrong).status, 200) << "it has no pages";
+  }
+}
+
+// operations.16.28
+TEST_F(ListsTest, RequestsHavePagesToo) {
+  StartSite();
+  std::vector<std::string> all;
+  for (int i = 0; i < 3; ++i) all.push_back(Request({"rare"}).value);
+  ASSERT_TRUE(Await([&] { return running_->launcher->records().requests.all().size() == 3; }));
+  EXPECT_THAT(Ids("/request-list?limit=1&after=" + all[0]), ElementsAre(all[1]));
+  EXPECT_EQ(Ask("/request-list?limit=x").status, 400);
+}
+
+// HTTP-6
+TEST_F(ListsTest, CompressedForClientsThatPreferIt) {
+  StartSite();
+  for (int i = 0; i < 20; ++i) AddHeld("as before");
+  for (const char* type : {kJson, kText}) {
+    std::string plain = Ask("/node-list", type).whole_body();
+    Response response = Ask("/node-list", type, "gzip, deflate");
+    EXPECT_THAT(response.headers, Contains(Pair("Content-Encoding", "gzip")));
+    EXPECT_LT(response.whole_body().size(), plain.size() / 5);
+    EXPECT_EQ(Gunzipped(response.whole_body()), plain);
+  }
+}
+
+// operations.16.29
+TEST_F(ListsTest, ALargeListIsTheSameAsASmallOne) {
+  StartSite();
+  for (const char* comment : {"a", "two\nlines", "a long comment", "b", "c"}) AddHeld(comment);
+  for (const char* target : {"/node-list", "/node-list?fields=id,comment", "/node-list?fields=none"}) {
+    for (const char* type : {kJson, kText}) {
+      std::string kept = Ask(target, type).whole_body();
+      MakeLists(4);
+      Response streamed = Ask(target, type);
+      ASSERT_TRUE(streamed.stream);
+      EXPECT_THAT(streamed.headers, Contains(Key("Last-Modified")));
+      EXPECT_THAT(streamed.headers, Not(Contains(Key("Content-Encoding"))));
+      EXPECT_EQ(Rest(streamed), kept) << target << " " << type;
+      Response compressed = Ask(target, type, "gzip");
+      EXPECT_THAT(compressed.headers, Contains(Pair("Content-Encoding", "gzip")));
+      EXPECT_EQ(Gunzipped(Rest(compressed)), kept) << target << " " << type;
+      MakeLists(1000);
+    }
+  }
+  MakeLists(4);
+  EXPECT_FALSE(Ask("/node-list?limit=9").stream) << "a page is made at once";
+  EXPECT_FALSE(Ask("/node-list?node_id=0000000001").stream);
+  MakeLists(5);
+  EXPECT_FALSE(Ask("/node-list").stream);
+}
+
+// operations.16.29
+TEST_F(ListsTest, NodesComeAndGoWhileALargeListIsSent) {
+  StartSite(4);
+  std::vector<NodeId> nodes;
+  for (int i = 0; i < 6; ++i) nodes.push_back(AddHeld(std::string(40'000, 'x')));
+  Response response = Ask("/node-list");
+  std::string text = *time_.Run(response.stream->Next());
+  EXPECT_THAT(text, Not(HasSubstr(nodes[3].value))) << "it comes in pieces";
+  Delete(nodes[0]);
+  Delete(nodes[3]);
+  NodeId late = AddHeld();
+  text += Rest(response);
+  EXPECT_THAT(IdsIn(text), ElementsAre(nodes[0].value, nodes[1].value, nodes[2].value, nodes[4].value,
+                                       nodes[5].value, late.value));
+}
+
+// operations.16.29
+TEST_F(ListsTest, ATableKeepsTheWidthsThatItHadAtFirst) {
+  StartSite(4);
+  for (int i = 0; i < 5; ++i) AddHeld("short");
+  Response response = Ask("/node-list?fields=id,comment", kText);
+  NodeId late = AddHeld("a comment that is longer");
+  EXPECT_THAT(Rest(response), HasSubstr("| " + late.value + " | a comment that is longer |\n"));
+}
+
+// operations.16.29
+TEST_F(ListsTest, ALargeListBreaksOffWhenZooKeeperIsAway) {
+  StartSite(2);
+  for (int i = 0; i < 3; ++i) AddHeld();
+  Response response = Ask("/node-list");
+  zk_.Disconnect(*running_->client);
+  Outcome<std::shared_ptr<const std::string>> piece = time_.Run(Attempt(response.stream->Next()));
+  EXPECT_TRUE(FailedWith(piece, Verdict::kRetry)) << "the client must not take a part for the whole";
+  zk_.Reconnect(*running_->client);
+  ASSERT_TRUE(Await([&] { return running_->launcher->records().synced(); }));
+}
+
+// operations.16.29
+TEST_F(ListsTest, SoManyLargeListsAtATime) {
+  StartSite(1);
+  for (int i = 0; i < 2; ++i) AddHeld();
+  std::vector<Response> open;
+  for (std::size_t i = 0; i < RowStreams::kMax; ++i) open.push_back(Ask("/node-list"));
+  EXPECT_TRUE(open.back().stream);
+  EXPECT_EQ(Ask("/node-list").status, 503);
+  EXPECT_EQ(Ask("/node-list?limit=1").status, 200);
+  open.pop_back();
+  EXPECT_TRUE(Ask("/node-list").stream);
+}
+
+}  // namespace
+}  // namespace nodepool::web
