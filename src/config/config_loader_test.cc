@@ -9,10 +9,10 @@
 namespace nodepool::config {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Pair;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::StartsWith;
 
 const Schema* OnlyTestDrivers(std::string_view name) {
   static const Schema known = Schema::Map({Setting("pools", Schema::List(Schema::Any()), "")});
@@ -21,10 +21,10 @@ const Schema* OnlyTestDrivers(std::string_view name) {
   return name == "azure" ? &unknown : nullptr;
 }
 
-class LoaderTest : public testing::Test {
+class LoaderTest : public ::testing::Test {
  protected:
   LoaderTest() {
-    std::string pattern = testing::TempDir() + "/loader_test_XXXXXX";
+    std::string pattern = ::testing::TempDir() + "/loader_test_XXXXXX";
     dir_ = mkdtemp(pattern.data());
   }
   ~LoaderTest() override { std::filesystem::remove_all(dir_); }
@@ -61,7 +61,7 @@ TEST_F(LoaderTest, AnEmptyMappingGivesTheDefaults) {  // D-55
   EXPECT_EQ(config.build_log_retention, 7);
   EXPECT_EQ(config.max_hold_age, std::nullopt);
   EXPECT_EQ(config.zookeeper.timeout, std::chrono::seconds(10));
-  EXPECT_THAT(config.warnings, testing::IsEmpty());
+  EXPECT_THAT(config.warnings, ::testing::IsEmpty());
 }
 
 // D-55: settings that a Python launcher would refuse are optional, and without them everything is
@@ -70,11 +70,11 @@ TEST_F(LoaderTest, AdditionalSettingsAreOptionalAndOff) {
   Config config = MustLoad("{}");
   EXPECT_FALSE(config.zookeeper.insecure);
   EXPECT_FALSE(config.zookeeper.embedded.tls);
-  EXPECT_THAT(config.zookeeper.servers, testing::IsEmpty());
+  EXPECT_THAT(config.zookeeper.servers, ::testing::IsEmpty());
   EXPECT_EQ(config.build_workers, std::nullopt);
   EXPECT_EQ(config.upload_workers, std::nullopt);
   EXPECT_EQ(config.graceful_stop, std::chrono::seconds(30));
-  EXPECT_THAT(config.zmq_publishers, testing::IsEmpty());
+  EXPECT_THAT(config.zmq_publishers, ::testing::IsEmpty());
 }
 
 // configuration.md 3: absent, null and empty sections mean the same.
@@ -131,7 +131,7 @@ TEST_F(LoaderTest, ErrorsNameFileLineAndKey) {
 TEST_F(LoaderTest, UnknownKeysAreWarningsWithTheNearestSpelling) {
   Config config = MustLoad(
       "lables: []\nlabels:\n- name: a\n  min-raedy: 1\nproviders: [{name: s, driver: static, x: 1}]\n");
-  ASSERT_THAT(config.warnings, testing::SizeIs(3));
+  ASSERT_THAT(config.warnings, ::testing::SizeIs(3));
   EXPECT_THAT(config.warnings[0],
               HasSubstr("line 1, column 9: lables is not a known setting and has no effect; did "
                         "you mean 'labels'?"));
@@ -181,14 +181,14 @@ TEST_F(LoaderTest, TenantLimits) {
   Resources all = {{"cores", 1},   {"instances", 2}, {"ram", 3},
                    {"volumes", 4}, {"volume-gb", 5}, {"L-1216C47A", 6}};
   EXPECT_EQ(config.tenant_limits.at("t"), all);
-  EXPECT_THAT(config.tenant_limits.at("u"), testing::IsEmpty());
+  EXPECT_THAT(config.tenant_limits.at("u"), ::testing::IsEmpty());
 }
 
 // D-02, configuration.17.14
 TEST_F(LoaderTest, ServersAndTheirPorts) {
   std::string servers = "zookeeper-servers: [{host: zk1}, {host: '0:0::1', port: 99}, {host: '[fe80::1]'}]\n";
   Config plain = MustLoad(servers);
-  ASSERT_THAT(plain.zookeeper.servers, testing::SizeIs(3));
+  ASSERT_THAT(plain.zookeeper.servers, ::testing::SizeIs(3));
   EXPECT_EQ(plain.zookeeper.servers[0].host, "zk1");
   EXPECT_EQ(plain.zookeeper.servers[0].port, 2181);
   EXPECT_EQ(plain.zookeeper.servers[1].host, "::1");
@@ -237,8 +237,8 @@ TEST_F(LoaderTest, TheDriverOfAProvider) {
   EXPECT_EQ(config.providers[2].driver, "fake");
   EXPECT_THAT(
       config.warnings,
-      testing::Contains(HasSubstr("fakecloud uses the fake driver because its name begins with 'fake'")));
-  EXPECT_THAT(config.warnings, testing::Not(testing::Contains(HasSubstr("fake2"))));
+      ::testing::Contains(HasSubstr("fakecloud uses the fake driver because its name begins with 'fake'")));
+  EXPECT_THAT(config.warnings, ::testing::Not(::testing::Contains(HasSubstr("fake2"))));
   EXPECT_THAT(ErrorOf("providers: [{name: r, driver: runc}]"), HasSubstr("runc: unknown driver"));
   EXPECT_THAT(ErrorOf("providers: [{driver: static}]"), HasSubstr("name: is required"));
 }
@@ -269,9 +269,9 @@ TEST_F(LoaderTest, SectionsOfDriversWithUnknownKeysAreReported) {
 // configuration.md 9.6
 TEST_F(LoaderTest, ALaterProviderOfTheSameNameReplacesTheEarlier) {
   Config config = MustLoad("providers: [{name: a, driver: static}, {name: b, driver: static}, {name: a}]");
-  ASSERT_THAT(config.providers, testing::SizeIs(2));
+  ASSERT_THAT(config.providers, ::testing::SizeIs(2));
   EXPECT_EQ(config.providers[0].driver, "openstack");
-  EXPECT_THAT(config.warnings, testing::Contains(HasSubstr("provider a is defined again")));
+  EXPECT_THAT(config.warnings, ::testing::Contains(HasSubstr("provider a is defined again")));
 }
 
 // configuration.17.8, LA-71, B-secure-env
@@ -281,7 +281,7 @@ TEST_F(LoaderTest, SecureFileReplacesTheConnectionAndAddsVariables) {
       "diskimages: [{name: p, env-vars: {A: '1', B: '1'}}, {name: q, parent: p}]\n",
       "zookeeper-servers: [{host: secure}]\nzookeeper-tls: {cert: s}\nlabels: 5\n"
       "diskimages: [{name: p, env-vars: {B: '2', C: '2'}}]\n");
-  ASSERT_THAT(config.zookeeper.servers, testing::SizeIs(1));
+  ASSERT_THAT(config.zookeeper.servers, ::testing::SizeIs(1));
   EXPECT_EQ(config.zookeeper.servers[0].host, "secure");
   EXPECT_EQ(config.zookeeper.chroot, "");
   EXPECT_EQ(config.zookeeper.tls->cert, "s");
@@ -296,7 +296,7 @@ TEST_F(LoaderTest, OnlyServersInForceHaveToBeValid) {
   std::string bad =
       "zookeeper-servers: [{host: main, chroot: invalid_chroot, port: 0}]\nzookeeper-tls: {cert: c}\n";
   Config config = MustLoad(bad, "zookeeper-servers: [{host: secure}]\n");
-  ASSERT_THAT(config.zookeeper.servers, testing::SizeIs(1));
+  ASSERT_THAT(config.zookeeper.servers, ::testing::SizeIs(1));
   EXPECT_EQ(config.zookeeper.servers[0].host, "secure");
   EXPECT_EQ(config.zookeeper.chroot, "");
   EXPECT_EQ(config.zookeeper.tls->cert, "c") << "the secure file has no TLS files";

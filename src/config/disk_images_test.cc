@@ -9,10 +9,10 @@
 namespace nodepool::config {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Pair;
-using testing::UnorderedElementsAre;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 std::map<ImageName, DiskImage> ReadImages(const std::string& text) {
   Expected<Value> value = ParseYaml(text);
@@ -76,7 +76,7 @@ diskimages:
     pause: true
     formats: [vhd, raw, vhd]
 )");
-  ASSERT_THAT(images, testing::SizeIs(2));
+  ASSERT_THAT(images, ::testing::SizeIs(2));
   const DiskImage& image = images.at(ImageName("c"));
   EXPECT_THAT(image.elements, ElementsAre("a", "a", "b", "c"));
   EXPECT_THAT(image.env_vars,
@@ -143,7 +143,7 @@ TEST(DiskImagesTest, ChainsOfParentsAreBounded) {
 }
 
 TEST(DiskImagesTest, AMistakeInASecretIsNotQuoted) {
-  EXPECT_THAT(ErrorOf("diskimages: [{name: a, env-vars: hunter2}]"), testing::Not(HasSubstr("hunter2")));
+  EXPECT_THAT(ErrorOf("diskimages: [{name: a, env-vars: hunter2}]"), ::testing::Not(HasSubstr("hunter2")));
 }
 
 // VAL-5

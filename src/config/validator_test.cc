@@ -9,11 +9,11 @@
 namespace nodepool::config {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 const Schema* Drivers(std::string_view name) {
   static const Schema label =
@@ -139,7 +139,7 @@ TEST(ValidatorTest, ABreakerIsABooleanOrThresholds) {
   for (const char* bad :
        {"often", "{failures: 0}", "{failures: 21}", "{share: 101}", "{window: 0}", "{probe: 1}"})
     EXPECT_THAT(Errors(fmt::format("providers: [{{name: p, driver: fake, breaker: {}}}]", bad)),
-                testing::SizeIs(1))
+                ::testing::SizeIs(1))
         << bad;
 }
 

@@ -49,7 +49,7 @@ std::size_t PoolsIn(const config::ProviderSection& section) {
   return pools == nullptr ? 0 : pools->list().size();
 }
 
-class RealConfigTest : public testing::TestWithParam<RealConfig> {};
+class RealConfigTest : public ::testing::TestWithParam<RealConfig> {};
 
 TEST_P(RealConfigTest, HasTheSameVerdictAsThePythonValidator) {
   const RealConfig& expected = GetParam();
@@ -104,8 +104,8 @@ TEST_P(RealConfigTest, LoadsWhenItIsValid) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, RealConfigTest, testing::ValuesIn(RealConfigs()),
-                         [](const testing::TestParamInfo<RealConfig>& info) {
+INSTANTIATE_TEST_SUITE_P(Files, RealConfigTest, ::testing::ValuesIn(RealConfigs()),
+                         [](const ::testing::TestParamInfo<RealConfig>& info) {
                            return std::to_string(info.index);
                          });
 

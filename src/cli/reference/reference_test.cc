@@ -43,7 +43,7 @@ TEST_F(ReferenceTest, SaysWhatIsDeclared) {
   for (const CommandLine& program : programs_) {
     for (const OptionLine& option : program.options) {
       EXPECT_FALSE(option.help.empty()) << program.name;
-      EXPECT_THAT(option.names, Not(testing::Contains("--cleanup-interval"))) << "it is hidden";
+      EXPECT_THAT(option.names, Not(::testing::Contains("--cleanup-interval"))) << "it is hidden";
     }
   }
 }

@@ -11,9 +11,9 @@
 namespace nodepool::config {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Pair;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
 
 enum class Colour { kRed, kBlue };
 

@@ -13,10 +13,10 @@
 namespace nodepool::config {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 std::vector<std::string> Problems(const Schema& schema, const std::string& text) {
   std::vector<std::string> texts;
@@ -113,7 +113,7 @@ TEST(ValidateTest, MessagesNamePlaceFindingAndRemedy) {
             "expected int for dictionary value @ data['port'] (line 1, column 7: found a string 'many')");
   EXPECT_EQ(text("\npot: 1"),
             "extra keys not allowed @ data['pot'] (line 2, column 6: did you mean 'port'?)");
-  EXPECT_THAT(text("key: hunter2"), testing::Not(HasSubstr("hunter2")));
+  EXPECT_THAT(text("key: hunter2"), ::testing::Not(HasSubstr("hunter2")));
 }
 
 TEST(UnknownKeysTest, DescendsThroughListsAndChoices) {
@@ -153,7 +153,7 @@ TEST(SchemaDocsTest, TheMainSchemaCanBePrinted) {
   EXPECT_THAT(table, HasSubstr("| `webapp.port` | integer, 0 to 65535 | `8005` | restart | TCP port of the "
                                "web server; 0: any free one. |"));
   EXPECT_THAT(table, HasSubstr("| `labels[].name` | string | required | reload |"));
-  EXPECT_THAT(table, testing::Not(HasSubstr("gearman")));
+  EXPECT_THAT(table, ::testing::Not(HasSubstr("gearman")));
   std::string json = boost::json::serialize(ToJsonSchema(MainSchema()));
   EXPECT_THAT(json, StartsWith(R"({"type":"object","properties":{"webapp":{"type":"object")"));
   EXPECT_THAT(json, HasSubstr(R"("required":["tenant-name"],"additionalProperties":{"type":"integer"})"));

@@ -16,7 +16,7 @@ struct ScalarRow {
   double number = 0;  // of ints, floats and booleans
 };
 
-class PlainScalarTest : public testing::TestWithParam<ScalarRow> {};
+class PlainScalarTest : public ::testing::TestWithParam<ScalarRow> {};
 
 // The table of configuration.md 2.2.
 TEST_P(PlainScalarTest, ResolvesByYaml11) {
@@ -97,7 +97,7 @@ const ScalarRow kScalarRows[] = {
     {".", Kind::kString},
     {"é", Kind::kString},
 };
-INSTANTIATE_TEST_SUITE_P(Table, PlainScalarTest, testing::ValuesIn(kScalarRows));
+INSTANTIATE_TEST_SUITE_P(Table, PlainScalarTest, ::testing::ValuesIn(kScalarRows));
 
 TEST(ScalarTest, IntegersBeyond64BitsSaturate) {
   EXPECT_EQ(ResolvePlainScalar("99999999999999999999", {})->int_value(),

@@ -11,8 +11,8 @@
 namespace nodepool::config {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // The document as JSON, or the error.
 std::string ReadYaml(const std::string& text) {
@@ -25,7 +25,7 @@ struct DialectRow {
   std::string expected;  // JSON, or the beginning of "error: ..."
 };
 
-class DialectTest : public testing::TestWithParam<DialectRow> {};
+class DialectTest : public ::testing::TestWithParam<DialectRow> {};
 
 // configuration.md 2.2
 TEST_P(DialectTest, ReadsAsSpecified) {
@@ -97,7 +97,7 @@ const DialectRow kDialectRows[] = {
     {"a:\n\tb\n", "error: line 2, column 1: a tab is used"},
     {"a:\n\t- b\n", "error: line 2"},
 };
-INSTANTIATE_TEST_SUITE_P(Table, DialectTest, testing::ValuesIn(kDialectRows));
+INSTANTIATE_TEST_SUITE_P(Table, DialectTest, ::testing::ValuesIn(kDialectRows));
 
 TEST(YamlReaderTest, ValuesKnowTheirPosition) {
   Expected<Value> value = ParseYaml("a:\n  - b: x\n    c: 5\n");
@@ -159,7 +159,7 @@ TEST(SubstitutionTest, ReplacementsAreNotReplacedAgain) {
 }
 
 TEST(ReadYamlFileTest, NamesTheFile) {
-  std::string path = testing::TempDir() + "/read_yaml_file_test_" + std::to_string(getpid());
+  std::string path = ::testing::TempDir() + "/read_yaml_file_test_" + std::to_string(getpid());
   EXPECT_THAT(ReadYamlFile(path, Variables({})).error().message(),
               StartsWith(path + ": cannot be read: No such file"));
   std::ofstream(path) << "port: %(NODEPOOL_PORT)\nx: [";
@@ -167,7 +167,7 @@ TEST(ReadYamlFileTest, NamesTheFile) {
               StartsWith(path + ": line "));
   std::ofstream(path) << "port: %(NODEPOOL_PORT)\n";
   EXPECT_EQ(ReadYamlFile(path, Variables({{"NODEPOOL_PORT", "1"}}))->Find("port")->int_value(), 1);
-  EXPECT_EQ(ReadYamlFile(testing::TempDir(), Variables({})).error().verdict(), Verdict::kFail);
+  EXPECT_EQ(ReadYamlFile(::testing::TempDir(), Variables({})).error().verdict(), Verdict::kFail);
   std::filesystem::remove(path);
 }
 

@@ -11,9 +11,9 @@
 namespace nodepool::drivers {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::shared_ptr<const FakeConfig> LoadFake(const std::string& text) {
   config::Config config;
@@ -32,7 +32,7 @@ TEST(FakeConfigTest, DefaultsOfTheSimulatedCloud) {
   EXPECT_EQ(simulation.limits.instances, 20);
   EXPECT_EQ(simulation.limits.ram, 1'000'000);
   EXPECT_THAT(simulation.images, ElementsAre("Fake Precise"));
-  ASSERT_THAT(simulation.flavors, testing::SizeIs(2));
+  ASSERT_THAT(simulation.flavors, ::testing::SizeIs(2));
   EXPECT_EQ(simulation.flavors[1].name, "Unreal Flavor");
   EXPECT_EQ(simulation.flavors[1].ram, 8192);
   EXPECT_THAT(simulation.availability_zones, ElementsAre("az1", "az2"));

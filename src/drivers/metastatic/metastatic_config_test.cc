@@ -10,7 +10,7 @@ namespace nodepool::drivers {
 namespace {
 
 using std::chrono::seconds;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::shared_ptr<const MetastaticConfig> LoadLabels(const std::string& labels, const std::string& pool = "") {
   config::Config config;
@@ -133,9 +133,9 @@ TEST(MetastaticConfigTest, ABackingLabelThatNoPoolOffersIsAWarning) {
       "   {name: c, backing-label: z}, {name: a, backing-label: nothing}]";
   config::ProviderSection section{ProviderName("p"), "metastatic", *config::ParseYaml(text)};
   LoadMetastaticConfig(section, config);
-  EXPECT_THAT(config.warnings,
-              testing::ElementsAre(testing::AllOf(testing::StartsWith("nodepool.yaml: line 5, column "),
-                                                  HasSubstr("no pool of this file offers label nothing"))));
+  EXPECT_THAT(config.warnings, ::testing::ElementsAre(
+                                   ::testing::AllOf(::testing::StartsWith("nodepool.yaml: line 5, column "),
+                                                    HasSubstr("no pool of this file offers label nothing"))));
 }
 
 }  // namespace

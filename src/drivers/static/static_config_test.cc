@@ -9,8 +9,8 @@
 namespace nodepool::drivers {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 config::Config WithLabels(std::initializer_list<const char*> names) {
   config::Config config;
@@ -45,7 +45,7 @@ TEST(StaticConfigTest, DefaultsOfANode) {
   const StaticPool& pool = PoolOf(*config);
   EXPECT_EQ(pool.priority, 100);
   EXPECT_EQ(pool.max_servers, driver::kUnlimited);
-  ASSERT_THAT(pool.nodes, testing::SizeIs(1));
+  ASSERT_THAT(pool.nodes, ::testing::SizeIs(1));
   const StaticNode& node = pool.nodes[0];
   EXPECT_EQ(node.name, "h");
   EXPECT_THAT(node.labels, ElementsAre(LabelName("a")));
@@ -134,7 +134,7 @@ TEST(StaticConfigTest, TheFingerprintChangesWithTheSection) {
 // drivers.md 7.1, the last line
 TEST(StaticConfigTest, ValidationNeedsPools) {
   config::Schema schema = StaticSchema();
-  EXPECT_THAT(config::Validate(*config::ParseYaml("cloud: x"), schema), testing::SizeIs(2));
+  EXPECT_THAT(config::Validate(*config::ParseYaml("cloud: x"), schema), ::testing::SizeIs(2));
 }
 
 }  // namespace

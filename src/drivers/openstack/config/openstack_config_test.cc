@@ -11,11 +11,11 @@
 namespace nodepool::drivers {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-class OpenstackConfigTest : public testing::Test {
+class OpenstackConfigTest : public ::testing::Test {
  protected:
   OpenstackConfigTest() {
     config_.labels[LabelName("l")].name = LabelName("l");
@@ -180,7 +180,7 @@ TEST_F(OpenstackConfigTest, TheFingerprintFollowsEverySetting) {
     changed.replace(changed.find(from), std::string(from).size(), to);
     EXPECT_NE(Load(changed).fingerprint, fingerprint) << to;
   }
-  EXPECT_THAT(fingerprint, testing::StartsWith("openstack ")) << "another driver is another provider";
+  EXPECT_THAT(fingerprint, ::testing::StartsWith("openstack ")) << "another driver is another provider";
 }
 
 // CC-05
@@ -214,7 +214,7 @@ TEST_F(OpenstackConfigTest, Validation) {
               ElementsAre("required key not provided @ data['pools'][0]['labels'][0]['min-ram']"));
   EXPECT_THAT(label("{name: l, min-ram: 1}"),
               ElementsAre("required key not provided @ data['pools'][0]['labels'][0]['diskimage']"));
-  EXPECT_THAT(label("{name: l, min-ram: 1, diskimage: d, cloud-image: c}"), testing::SizeIs(1));
+  EXPECT_THAT(label("{name: l, min-ram: 1, diskimage: d, cloud-image: c}"), ::testing::SizeIs(1));
 }
 
 }  // namespace
