@@ -39,6 +39,11 @@ SparseFile::Stretch SparseFile::At(std::uint64_t place) const {
   return {true, end - place};
 }
 
+std::uint64_t SparseFile::DataFrom(std::uint64_t place) const {
+  Stretch next = At(place);
+  return next.is_data ? std::min(place, size_) : place + next.length;
+}
+
 void SparseFile::Read(std::uint64_t place, char* to, std::size_t length) const {
   for (std::size_t done = 0; done < length;) {
     ssize_t count = pread(file_, to + done, length - done, static_cast<off_t>(place + done));
@@ -47,6 +52,12 @@ void SparseFile::Read(std::uint64_t place, char* to, std::size_t length) const {
     if (count == 0) throw Error(Verdict::kFail, path_ + ": the file became shorter while it was read");
     done += static_cast<std::size_t>(count);
   }
+}
+
+std::string SparseFile::Read(std::uint64_t place, std::size_t length) const {
+  std::string bytes(std::min<std::uint64_t>(length, size_ - std::min(place, size_)), '\0');
+  Read(place, bytes.data(), bytes.size());
+  return bytes;
 }
 
 }  // namespace nodepool

@@ -29,9 +29,13 @@ class SparseFile {
 
   // Of a file system without holes all are data. Length 0: the end.
   Stretch At(std::uint64_t place) const;
+  // Where data begin at `place` or after; size() where only a hole follows.
+  std::uint64_t DataFrom(std::uint64_t place) const;
   // `length` bytes from `place`, which lie in the file. Error(kFail): they cannot be read, or the file has
   // become shorter.
   void Read(std::uint64_t place, char* to, std::size_t length) const;
+  // The same; fewer bytes where the file ends.
+  std::string Read(std::uint64_t place, std::size_t length) const;
 
  private:
   std::string path_;

@@ -79,7 +79,7 @@ class StagedImages {
   // Whether a place for files is configured; the others of these are called only then.
   virtual bool HasFiles() const = 0;
   // `sent` is to be called with how many bytes of the file are there.
-  virtual Task<> Put(std::shared_ptr<const ImageFile> file, std::string key,
+  virtual Task<> Put(std::shared_ptr<const SparseFile> file, std::string key,
                      std::map<std::string, std::string> metadata,
                      std::function<void(std::uint64_t)> sent) = 0;
   virtual Task<std::vector<StagedFile>> ListFiles(std::string prefix) = 0;

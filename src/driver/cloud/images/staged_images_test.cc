@@ -38,7 +38,7 @@ class FakeImages : public StagedImages {
     if (upload.name.empty()) throw Error(Verdict::kInvalid, "no name");
   }
   bool HasFiles() const override { return true; }
-  Task<> Put(std::shared_ptr<const ImageFile> file, std::string key, Metadata metadata,
+  Task<> Put(std::shared_ptr<const SparseFile> file, std::string key, Metadata metadata,
              std::function<void(std::uint64_t)> sent) override {
     sent(file->size() / 2);
     sent(file->size() * 2);  // with what the format adds

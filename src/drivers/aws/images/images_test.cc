@@ -47,7 +47,7 @@ TEST_F(ImageFileTest, OnlyBlocksWithDataAreFound) {
   Write(10, "x");
   Write(2 * kBlock, std::string(kBlock, '\0'));
   Write(4 * kBlock + 7, "end");
-  ImageFile file(path_);
+  SparseFile file(path_);
   EXPECT_EQ(file.size(), 4u * kBlock + 10);
   std::optional<Block> block = FindBlock(file, 0, file.size(), kBlock);
   ASSERT_TRUE(block);
@@ -64,7 +64,7 @@ TEST_F(ImageFileTest, OnlyBlocksWithDataAreFound) {
 TEST_F(ImageFileTest, WhatCannotBeReadIsNamed) {
   auto message = [this] {
     try {
-      ImageFile file(path_);
+      SparseFile file(path_);
     } catch (const Error& error) {
       return error.message();
     }
@@ -72,9 +72,9 @@ TEST_F(ImageFileTest, WhatCannotBeReadIsNamed) {
   };
   EXPECT_THAT(message(), AllOf(HasSubstr(path_), HasSubstr("No such file")));
   Write(0, "");
-  EXPECT_THAT(message(), HasSubstr("it is empty"));
+  EXPECT_THAT(message(), HasSubstr("is empty"));
   Write(0, "abcdef");
-  ImageFile file(path_);
+  SparseFile file(path_);
   EXPECT_EQ(file.Read(2, 100), "cdef");
   std::filesystem::resize_file(path_, 3);
   EXPECT_THROW(file.Read(0, 6), Error);

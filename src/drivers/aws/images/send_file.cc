@@ -39,7 +39,7 @@ constexpr std::uint64_t kPartSize = 8 << 20;
 constexpr std::uint64_t kMaxParts = 10'000;
 constexpr std::uint64_t kInMemory = 32 << 20;
 
-Task<Content> ReadContent(BlockingPool& pool, std::shared_ptr<const ImageFile> file, std::uint64_t place,
+Task<Content> ReadContent(BlockingPool& pool, std::shared_ptr<const SparseFile> file, std::uint64_t place,
                           std::size_t length) {
   auto read = [file = std::move(file), place, length] { return MakeContent(file->Read(place, length)); };
   return OnBlockingPool(pool, std::move(read));
@@ -49,7 +49,7 @@ Task<Content> ReadContent(BlockingPool& pool, std::shared_ptr<const ImageFile> f
 struct Parts {
   BlockingPool& pool;
   S3& s3;
-  std::shared_ptr<const ImageFile> file;
+  std::shared_ptr<const SparseFile> file;
   std::string key;
   std::string upload_id;
   PartPlan plan;
@@ -86,7 +86,7 @@ PartPlan PlanParts(std::uint64_t file_size) {
 }
 
 Task<> PutFile(Loop& loop, BlockingPool& pool, log::Logger logger, S3& s3,
-               std::shared_ptr<const ImageFile> file, std::string key,
+               std::shared_ptr<const SparseFile> file, std::string key,
                std::map<std::string, std::string> tags, std::function<void(std::uint64_t)> sent) {
   Parts parts{pool, s3, file, key, "", PlanParts(file->size()), std::move(sent)};
   if (parts.plan.count == 1) {
@@ -123,7 +123,7 @@ constexpr int kMaxUnseen = 20;  // lists without the snapshot
 struct Writing {
   BlockingPool& pool;
   Ebs& ebs;
-  std::shared_ptr<const ImageFile> file;
+  std::shared_ptr<const SparseFile> file;
   NewSnapshot snapshot;
   std::function<void(std::uint64_t)> passed;
   std::uint64_t next = 0;
@@ -194,7 +194,7 @@ Task<Snapshot> AwaitCompleted(Loop& loop, Ec2& ec2, std::string id) {
 
 }  // namespace
 
-std::optional<Block> FindBlock(const ImageFile& file, std::uint64_t place, std::uint64_t end,
+std::optional<Block> FindBlock(const SparseFile& file, std::uint64_t place, std::uint64_t end,
                                int block_size) {
   std::uint64_t size = static_cast<std::uint64_t>(block_size);
   while (place < end) {
@@ -211,7 +211,7 @@ std::optional<Block> FindBlock(const ImageFile& file, std::uint64_t place, std::
 }
 
 Task<Snapshot> WriteSnapshot(Loop& loop, BlockingPool& pool, log::Logger logger, Ebs& ebs, Ec2& ec2,
-                             std::shared_ptr<const ImageFile> file, std::map<std::string, std::string> tags,
+                             std::shared_ptr<const SparseFile> file, std::map<std::string, std::string> tags,
                              std::string token, std::function<void(std::uint64_t)> passed) {
   constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30;
   int size = static_cast<int>((file->size() + kGibibyte - 1) / kGibibyte);

@@ -19,7 +19,6 @@ namespace nodepool::drivers::aws {
 // error is thrown when all have ended. Everything that `make` refers to outlives the call.
 Task<> RunWorkers(Loop& loop, log::Logger logger, std::string name, int count, std::function<Task<>()> make);
 
-using driver::cloud::ImageFile;
 
 // How a file is cut: parts of `size` bytes, of which `at_a_time` are sent at the same time and kept in
 // memory.
@@ -34,7 +33,7 @@ PartPlan PlanParts(std::uint64_t file_size);
 // Makes an object of the file (driver-aws.md 5.4, 15.1). What a failure leaves is removed by RemoveObject.
 // `sent` is called with the number of bytes that S3 has.
 Task<> PutFile(Loop& loop, BlockingPool& pool, log::Logger logger, S3& s3,
-               std::shared_ptr<const ImageFile> file, std::string key,
+               std::shared_ptr<const SparseFile> file, std::string key,
                std::map<std::string, std::string> tags, std::function<void(std::uint64_t)> sent);
 
 // The object and every upload in parts with its key.
@@ -44,7 +43,7 @@ Task<> RemoveObject(S3& s3, std::string key);
 // when the snapshot is completed. What a failure leaves has the tags. `passed` is called with the number of
 // bytes that are written or known to be zeros.
 Task<Snapshot> WriteSnapshot(Loop& loop, BlockingPool& pool, log::Logger logger, Ebs& ebs, Ec2& ec2,
-                             std::shared_ptr<const ImageFile> file, std::map<std::string, std::string> tags,
+                             std::shared_ptr<const SparseFile> file, std::map<std::string, std::string> tags,
                              std::string token, std::function<void(std::uint64_t)> passed);
 
 // The next block of the file in [place, end) that is not all zeros.
@@ -52,6 +51,6 @@ struct Block {
   int index = 0;
   Content content;  // a whole block: what is beyond the file's end are zeros
 };
-std::optional<Block> FindBlock(const ImageFile& file, std::uint64_t place, std::uint64_t end, int block_size);
+std::optional<Block> FindBlock(const SparseFile& file, std::uint64_t place, std::uint64_t end, int block_size);
 
 }  // namespace nodepool::drivers::aws

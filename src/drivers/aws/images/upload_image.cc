@@ -28,7 +28,7 @@ struct Work {
   const driver::ImageUploadParameters& upload;
   const AwsDiskImage& image;
   UploadMarks marks;
-  std::shared_ptr<const ImageFile> file = nullptr;
+  std::shared_ptr<const SparseFile> file = nullptr;
 };
 
 // Reports how much of the file is done.

@@ -16,7 +16,6 @@ namespace nodepool::drivers::gce {
 
 namespace json = boost::json;
 using driver::ImageUploadParameters;
-using driver::cloud::ImageFile;
 using driver::cloud::StagedFile;
 using driver::cloud::UploadedImage;
 using driver::cloud::UploadMarks;
@@ -90,7 +89,7 @@ class GceImages : public driver::cloud::StagedImages {
   }
 
   bool HasFiles() const override { return cloud_.storage.has_value(); }
-  Task<> Put(std::shared_ptr<const ImageFile> file, std::string key,
+  Task<> Put(std::shared_ptr<const SparseFile> file, std::string key,
              std::map<std::string, std::string> metadata, std::function<void(std::uint64_t)> sent) override {
     auto read = [file](std::uint64_t place, std::size_t length) {
       return place < file->size() ? file->Read(place, length) : "";

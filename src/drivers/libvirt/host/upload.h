@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/digest.h"
+#include "base/sparse_file.h"
 #include "drivers/libvirt/host/connection.h"
 #include "drivers/libvirt/host/volume_calls.h"
 
@@ -20,24 +21,17 @@ std::string UploadFile(const Connection& connection, const std::string& volume, 
 namespace nodepool::drivers::libvirt {
 
 // A file read from its beginning to its end, data and holes apart, and hashed on the way.
-class SparseFile {
+class HashedFile {
  public:
-  // Error(kFail): it cannot be read.
-  explicit SparseFile(const std::string& path);
-  ~SparseFile();
-  SparseFile(const SparseFile&) = delete;
-  SparseFile& operator=(const SparseFile&) = delete;
+  // Error(kInvalid): it cannot be opened.
+  explicit HashedFile(const std::string& path) : file_(path) {}
 
-  std::uint64_t size() const { return size_; }
+  std::uint64_t size() const { return file_.size(); }
 
   // What begins at the current place; length 0 at the end of the file.
-  struct Section {
-    bool is_data = false;
-    std::uint64_t length = 0;
-  };
-  Section Next() const;
-  // Up to `most` bytes from the current place; 0 at the end. Negative: the file cannot be read.
-  std::int64_t Read(char* buffer, std::size_t most);
+  SparseFile::Stretch Next() const { return file_.At(place_); }
+  // Up to `most` bytes from the current place; 0 at the end. Error(kFail): the file cannot be read.
+  std::size_t Read(char* buffer, std::size_t most);
   // Over a hole.
   void Skip(std::uint64_t length);
 
@@ -45,8 +39,7 @@ class SparseFile {
   std::string Sha256() { return digest_.Hex(); }
 
  private:
-  int file_ = -1;
-  std::uint64_t size_ = 0;
+  SparseFile file_;
   std::uint64_t place_ = 0;
   Digest digest_{"sha256"};
 };
