@@ -42,7 +42,8 @@ Task<std::string> StagedImages::Upload(ImageUploadParameters upload) {
 }
 
 Task<std::string> StagedImages::PutAndImport(const ImageUploadParameters& upload, const UploadMarks& marks) {
-  std::shared_ptr<const SparseFile> file = co_await OpenImageFile(environment_.blocking_pool, upload.filename);
+  std::shared_ptr<const SparseFile> file =
+      co_await OpenImageFile(environment_.blocking_pool, upload.filename);
   auto sent = [&upload, size = file->size()](std::uint64_t bytes) {
     upload.report({"sending the file", static_cast<int>(std::min(bytes, size) * 100 / size)});
   };

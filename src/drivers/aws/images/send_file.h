@@ -19,7 +19,6 @@ namespace nodepool::drivers::aws {
 // error is thrown when all have ended. Everything that `make` refers to outlives the call.
 Task<> RunWorkers(Loop& loop, log::Logger logger, std::string name, int count, std::function<Task<>()> make);
 
-
 // How a file is cut: parts of `size` bytes, of which `at_a_time` are sent at the same time and kept in
 // memory.
 struct PartPlan {
@@ -51,6 +50,7 @@ struct Block {
   int index = 0;
   Content content;  // a whole block: what is beyond the file's end are zeros
 };
-std::optional<Block> FindBlock(const SparseFile& file, std::uint64_t place, std::uint64_t end, int block_size);
+std::optional<Block> FindBlock(const SparseFile& file, std::uint64_t place, std::uint64_t end,
+                               int block_size);
 
 }  // namespace nodepool::drivers::aws
