@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "sched/requests/assign.h"
+#include "sched/requests/assigner.h"
 
 namespace nodepool::sched {
 namespace {
@@ -44,15 +44,24 @@ struct World {
   std::set<NodeId> free_nodes;
   std::vector<PoolView> pools;
   std::vector<std::unique_ptr<NodeRequest>> records;
+  std::map<std::string, TenantView> tenants;
   Registry registry;
   Queues queues;
 };
+
+// By one that knows nothing yet.
+Plan DecideAnew(auto& world, const Portion& portion = {}) {
+  Assigner assigner(world.queues, world.registry);
+  assigner.SetPools(world.pools);
+  assigner.SetTenants(world.tenants);
+  return assigner.Decide(portion);
+}
 
 void BM_AssignNothingFits(benchmark::State& state) {
   World world(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)),
               static_cast<int>(state.range(2)));
   for (auto _ : state) {
-    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues});
+    Plan plan = DecideAnew(world);
     benchmark::DoNotOptimize(plan);
   }
 }
@@ -68,7 +77,7 @@ BENCHMARK(BM_AssignNothingFits)
 void BM_AssignPortion(benchmark::State& state) {
   World world(static_cast<int>(state.range(0)), static_cast<int>(state.range(0)), 100);
   for (auto _ : state) {
-    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues}, {{}, 50'000});
+    Plan plan = DecideAnew(world, {{}, 50'000});
     benchmark::DoNotOptimize(plan);
   }
 }
@@ -84,7 +93,7 @@ void BM_AssignEverythingFits(benchmark::State& state) {
   world.pools[0].is_waiting = false;
   world.pools[0].pool = {};
   for (auto _ : state) {
-    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues});
+    Plan plan = DecideAnew(world);
     benchmark::DoNotOptimize(plan);
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
@@ -133,7 +142,7 @@ struct ManyPools {
 void BM_AssignOfManyPools(benchmark::State& state) {
   ManyPools world(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
   for (auto _ : state) {
-    Plan plan = Assign({world.pools, &world.registry, world.tenants, &world.queues});
+    Plan plan = DecideAnew(world);
     benchmark::DoNotOptimize(plan);
   }
 }
@@ -143,6 +152,52 @@ BENCHMARK(BM_AssignOfManyPools)
     ->Args({200, 100})
     ->Args({600, 100})
     ->Unit(benchmark::kMillisecond);
+
+// One request more, like others that wait; `change`: and of a pool something else is used.
+void BM_AssignAgain(benchmark::State& state) {
+  ManyPools world(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+  Assigner assigner(world.queues, world.registry);
+  assigner.SetPools(world.pools);
+  assigner.SetTenants(world.tenants);
+  assigner.Decide();
+  NodeRequest request = *world.records.front();
+  RequestId id("300-0000000000");
+  for (auto _ : state) {
+    world.queues.Put(id, request);
+    if (state.range(2) != 0) {
+      world.pools[0].pool.used["instances"] += 1;
+      assigner.SetPool(0, world.pools[0], false);
+    }
+    Plan plan = assigner.Decide();
+    benchmark::DoNotOptimize(plan);
+    world.queues.Remove(id);
+  }
+}
+BENCHMARK(BM_AssignAgain)
+    ->ArgNames({"pools", "shapes", "change"})
+    ->Args({200, 100, 0})
+    ->Args({600, 1000, 0})
+    ->Args({200, 100, 1})
+    ->Args({600, 1000, 1});
+
+// A request comes and is accepted at once, in a launcher of so many pools that nothing else waits for.
+void BM_RequestThatFits(benchmark::State& state) {
+  ManyPools world(static_cast<int>(state.range(0)), 0);
+  Assigner assigner(world.queues, world.registry);
+  assigner.SetPools(world.pools);
+  NodeRequest request;
+  request.state = RequestState::kRequested;
+  request.node_types = {LabelName("label-0")};
+  RequestId id("300-0000000000");
+  for (auto _ : state) {
+    world.queues.Put(id, request);
+    for (std::size_t i = 0; i < world.pools.size(); ++i) assigner.SetPool(i, world.pools[i], true);
+    Plan plan = assigner.Decide();
+    benchmark::DoNotOptimize(plan);
+    world.queues.Remove(id);
+  }
+}
+BENCHMARK(BM_RequestThatFits)->ArgName("pools")->Arg(1)->Arg(20)->Arg(200);
 
 void BM_QueueChange(benchmark::State& state) {
   World world(static_cast<int>(state.range(0)), 10, 0);

@@ -377,5 +377,33 @@ TEST_F(AssignmentTest, WhatTheClientWroteIsRetained) {  // BB-35
   EXPECT_EQ(ToJson(after), ToJson(before));
 }
 
+TEST_F(AssignmentTest, ARequestLikeOthersThatWaitCostsNoQuestion) {  // D-111
+  script().launches_nodes = false;
+  const Launcher& launcher = *StartLauncher().launcher;
+  Request({"small"});
+  Request({"large"});
+  ASSERT_TRUE(Await([&] { return launcher.decision_count() > 0 && launcher.question_count() > 1; }));
+  time_.Advance(seconds(10));
+  std::uint64_t decisions = launcher.decision_count();
+  std::uint64_t questions = launcher.question_count();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(Await([&] { return launcher.decision_count() > decisions; }));
+  time_.Advance(seconds(10));
+  EXPECT_EQ(Read(id)->state, RequestState::kRequested);
+  EXPECT_EQ(launcher.question_count(), questions);
+}
+
+TEST_F(AssignmentTest, WhatADriverDoesNotAnnounceCountsInTheNextDecision) {  // D-111
+  script().launches_nodes = false;
+  StartLauncher();
+  RequestId small = Request({"small"});
+  time_.Advance(seconds(10));
+  ASSERT_EQ(Read(small)->state, RequestState::kRequested);
+  script().launches_nodes = true;
+  RequestId large = Request({"large"});
+  EXPECT_TRUE(AwaitState(small, RequestState::kFulfilled, std::chrono::milliseconds(500)));
+  EXPECT_TRUE(AwaitState(large, RequestState::kFulfilled));
+}
+
 }  // namespace
 }  // namespace nodepool::launcher

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "sched/requests/assign.h"
 #include "sched/requests/queues.h"
+#include "sched/requests/registry.h"
 
 namespace nodepool::launcher {
 

@@ -114,6 +114,8 @@ class Launcher {
 
   // How often this launcher has decided about requests.
   std::uint64_t decision_count() const { return scheduler_.decision_count(); }
+  // How often a pool was asked about a request for them.
+  std::uint64_t question_count() const { return scheduler_.question_count(); }
 
   // Ends when the records show what was changed before this was called.
   Task<> CatchUp();

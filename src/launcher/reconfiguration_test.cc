@@ -284,6 +284,17 @@ TEST_F(ReplacementTest, TheOldOneIdlesTheNewOneStartsTheOldOneStops) {
   EXPECT_THAT(script().calls, ElementsAre("idle 1", "start 2", "started 2", "stop 1"));
 }
 
+// launcher.md 8, D-111
+TEST_F(ReplacementTest, ItsPoolTakesNoRequestUntilTheNewOneHasStarted) {
+  Running& running = StartLauncher();
+  script().start_time = seconds(5);
+  Reconfigure(running, "cloud");
+  RequestId request = Request({"small"});
+  time_.Advance(seconds(4));
+  EXPECT_EQ(Read(request)->state, RequestState::kRequested);
+  EXPECT_TRUE(AwaitState(request, RequestState::kFulfilled));
+}
+
 TEST_F(ReplacementTest, TheOldOneStopsEvenIfItsSuccessorCannotStart) {
   Running& running = StartLauncher();
   script().calls.clear();

@@ -58,6 +58,9 @@ void Scheduler::SetPools(std::vector<PoolWorker*> pools) {
     return std::make_pair(a->pool().config()->priority, a->key()) <
            std::make_pair(b->pool().config()->priority, b->key());
   });
+  asked_.clear();
+  assigner_.SetPools({});
+  are_pools_registered_.reset();
 }
 
 void Scheduler::Start() {
@@ -69,8 +72,12 @@ void Scheduler::Start() {
       [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
         if (after != nullptr && after->record.state == NodeState::kAborted)
           CloudRefused(after->record.provider);
+        NodeChanged(before);
+        NodeChanged(after);
         if (ChangesCapacity(before, after)) Wake();
       }));
+  subscriptions_.push_back(
+      context_.ledger.OnClaim([this](const NodeId& node) { NodeChanged(context_.caches.nodes.Find(node)); }));
   subscriptions_.push_back(context_.ledger.OnCapacityChange([this] { Wake(); }));
   subscriptions_.push_back(context_.caches.images.OnChange([this](const ImageName&) { Wake(); }));
   subscriptions_.push_back(
@@ -80,6 +87,10 @@ void Scheduler::Start() {
       }));
   for (const auto& [id, request] : context_.caches.requests.all()) RequestChanged(id, &request);
   tasks_.Spawn("assign requests", deciding_.Run());
+}
+
+void Scheduler::NodeChanged(const store::StoredNode* node) {
+  if (node != nullptr) other_nodes_.insert({node->record.provider, node->record.pool});
 }
 
 void Scheduler::CloudRefused(const ProviderName& provider) {
@@ -116,7 +127,8 @@ void Scheduler::RebuildRegistry() {
     pool.broken_labels = BrokenLabelsOf(pool);
     pools.push_back(std::move(pool));
   }
-  cluster_.registry = sched::Registry(std::move(pools));
+  assigner_.RegistryChanged(std::exchange(cluster_.registry, sched::Registry(std::move(pools))));
+  are_pools_registered_.reset();
 }
 
 std::set<LabelName> Scheduler::BrokenLabelsOf(const sched::RegisteredPool& pool) const {
@@ -142,6 +154,16 @@ void Scheduler::RequestChanged(const RequestId& id, const store::StoredRequest* 
     if (after->record.state == RequestState::kRequested) AskForProbes(after->record);
   }
   Wake();
+}
+
+void Scheduler::AskForProbes() {
+  if (!context_.breakers.IsAnyOursToProbe()) return;
+  std::map<sched::ServiceOrder, const NodeRequest*> first;
+  for (const auto& [shape, line] : cluster_.queues.shapes()) {
+    const auto& [order, waiting] = *line.requests.begin();
+    first.emplace(order, waiting.request);
+  }
+  for (const auto& [order, request] : first) AskForProbes(*request);
 }
 
 // Whoever will serve it.
@@ -180,8 +202,12 @@ Task<> Scheduler::Reconsider(RequestId id, std::int64_t seen_mzxid) {
 
 bool Scheduler::IsReady() {
   bool is_connected = context_.store.tree.client().state() == zk::SessionState::kConnected;
-  return is_connected && context_.caches.SyncedOrWake(deciding_) &&
-         std::ranges::all_of(pools_, [](const PoolWorker* pool) { return pool->pool().is_registered(); });
+  if (!is_connected || !context_.caches.SyncedOrWake(deciding_)) return false;
+  if (!are_pools_registered_) {
+    are_pools_registered_ =
+        std::ranges::all_of(pools_, [](const PoolWorker* pool) { return pool->pool().is_registered(); });
+  }
+  return *are_pools_registered_;
 }
 
 SteadyTime Scheduler::Decide() {
@@ -189,66 +215,71 @@ SteadyTime Scheduler::Decide() {
   if (begun < next_decision_) return next_decision_;
   if (std::exchange(is_registry_old_, false)) {
     RebuildRegistry();
-    if (context_.breakers.IsAnyOursToProbe()) {
-      for (const auto& [order, queue] : cluster_.queues.heads())
-        AskForProbes(*queue->second.begin()->second.request);
-    }
+    AskForProbes();
   }
   // Changes of the connection and the registry wake it.
   bool is_ready = IsReady();
   sched::Plan plan;
   if (is_ready) {
-    if (!round_.after) has_news_ = false;
+    if (!considered_) has_news_ = false;
     for (PoolWorker* pool : pools_) pool->CapacityChanged();
-    plan = sched::Assign(TakeSnapshot(), {round_.after, kPortion});
+    ReadPools();
+    ReadTenants();
+    plan = assigner_.Decide({considered_, kPortion});
   }
   SteadyTime decided = context_.loop.SteadyNow();
   Duration taken = decided - begun;
   if (taken >= kLongDecision)
     next_decision_ = decided + std::min(kPausePerDecision * taken, kMaxDecisionPause);
   if (!is_ready) {
-    round_ = {};
+    considered_.reset();
     return SteadyTime::max();
   }
   for (const auto& acceptance : plan.accept) CarryOut(acceptance);
   for (const auto& declination : plan.decline) CarryOut(declination);
-  // Of a shape that is asked again, since its first request has gone, the answers are those of the next
-  // decision.
-  round_.waiting.merge(plan.waiting);
-  round_.after = std::move(plan.continues_after);
-  return round_.after ? std::max(decided, next_decision_) : EndRound();
+  considered_ = std::move(plan.continues_after);
+  return considered_ ? std::max(decided, next_decision_) : EndDecision();
 }
 
-SteadyTime Scheduler::EndRound() {
-  waiting_ = std::exchange(round_, {}).waiting;
+SteadyTime Scheduler::EndDecision() {
   SteadyTime now = context_.loop.SteadyNow();
-  wait_log_.Report(waiting_, cluster_.queues, now);
+  auto answers_of = [this](const sched::Shape& shape) { return WaitingOf(shape); };
+  wait_log_.Report(cluster_.queues.TakeChanges(), answers_of, cluster_.queues, now);
   if (has_news_) return now;
   // Then what a full cloud has refused is tried again.
   SteadyTime next = context_.ledger.NextCloudFree(now);
-  return IsProviderAtFault() ? std::min(next, now + context_.intervals.provider_probe) : next;
+  return cluster_.queues.IsProviderAtFault() ? std::min(next, now + context_.intervals.provider_probe) : next;
 }
 
-bool Scheduler::IsProviderAtFault() const {
-  auto is_fault = [](const auto& answer) { return sched::IsProviderFault(answer.second.reason); };
-  return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
-    return std::any_of(entry.second.begin(), entry.second.end(), is_fault);
-  });
-}
-
-sched::Snapshot Scheduler::TakeSnapshot() const {
-  sched::Snapshot snapshot;
-  snapshot.registry = &cluster_.registry;
-  snapshot.queues = &cluster_.queues;
-  for (const PoolWorker* pool : pools_) {
-    if (pool->pool().provider() != nullptr) snapshot.pools.push_back(pool->pool().View());
+// Anything about a pool may have changed without an event, but for its nodes.
+void Scheduler::ReadPools() {
+  std::vector<PoolWorker*> asked;
+  std::vector<sched::PoolView> views;
+  for (PoolWorker* pool : pools_) {
+    if (pool->pool().provider() == nullptr) continue;
+    asked.push_back(pool);
+    views.push_back(pool->pool().View());
   }
+  std::set<PoolKey> other_nodes = std::exchange(other_nodes_, {});
+  if (asked == asked_) {
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      bool has_other_nodes = other_nodes.contains(views[i].key);
+      assigner_.SetPool(i, std::move(views[i]), has_other_nodes);
+    }
+  } else {
+    asked_ = std::move(asked);
+    assigner_.SetPools(std::move(views));
+  }
+}
+
+void Scheduler::ReadTenants() {
+  std::map<std::string, sched::TenantView> tenants;
   for (const auto& [tenant, limit] : context_.config->common.tenant_limits) {
     sched::TenantView view{limit, context_.caches.nodes.UsedByTenant(tenant)};
     Add(view.used, promises_.Of(tenant));
-    snapshot.tenants.emplace(tenant, std::move(view));
+    tenants.emplace(tenant, std::move(view));
   }
-  return snapshot;
+  assigner_.SetTenants(std::move(tenants));
 }
 
 void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {

@@ -3,6 +3,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "async/task_group.h"
@@ -11,15 +13,14 @@
 #include "launcher/pool_worker.h"
 #include "launcher/requests/promises.h"
 #include "launcher/requests/wait_log.h"
-#include "sched/requests/assign.h"
-#include "sched/requests/queues.h"
+#include "sched/requests/assigner.h"
 
 namespace nodepool::launcher {
 
 // Central dispatcher: whenever requests, nodes, components or capacity change, it
-// asks sched::Assign for a plan and has the pools carry it out. Changes that
-// come together are answered together. Nothing is decided before the caches are
-// complete and every own pool is visible in the registry (launcher.md 5).
+// asks sched::Assigner for a plan and has the pools carry it out. Changes that
+// come together are answered together, and pools are asked only about what the changes concern. Nothing is
+// decided before the caches are complete and every own pool is visible in the registry (launcher.md 5).
 class Scheduler {
  public:
   // Keeps `cluster` up to date. `served` is called for each request whose run in a pool has ended.
@@ -46,17 +47,22 @@ class Scheduler {
 
   // How often requests were decided about.
   std::uint64_t decision_count() const { return deciding_.count(); }
+  // How often a pool was asked about a request for that.
+  std::uint64_t question_count() const { return assigner_.question_count(); }
 
-  // What each pool last said about waiting requests, by shape.
-  const std::map<sched::Shape, sched::Answers>& waiting() const { return waiting_; }
+  // What each pool last said about waiting requests of the shape; null: nothing.
+  const sched::Answers* WaitingOf(const sched::Shape& shape) const {
+    return cluster_.queues.WaitingOf(shape);
+  }
 
  private:
   // Makes a decision, or a portion of one. Returns when to go on, or to decide again at the latest.
   SteadyTime Decide();
-  SteadyTime EndRound();
+  SteadyTime EndDecision();
   bool IsReady();
-  bool IsProviderAtFault() const;
-  sched::Snapshot TakeSnapshot() const;
+  void ReadPools();
+  void ReadTenants();
+  void NodeChanged(const store::StoredNode* node);
   void CarryOut(const sched::Plan::Acceptance& acceptance);
   void CarryOut(const sched::Plan::Declination& declination);
   Task<> Decline(RequestId id, sched::Answers by);
@@ -67,6 +73,7 @@ class Scheduler {
   void DecisionEnded(const RequestId& id);
   Task<> Reconsider(RequestId id, std::int64_t seen_mzxid);
   void RequestChanged(const RequestId& id, const store::StoredRequest* after);
+  void AskForProbes();
   void AskForProbes(const NodeRequest& request);
   void RebuildRegistry();
   std::set<LabelName> BrokenLabelsOf(const sched::RegisteredPool& pool) const;
@@ -77,16 +84,15 @@ class Scheduler {
   std::vector<PoolWorker*> pools_;
   ClusterView& cluster_;
   std::function<void(const RequestId&)> served_;
-  std::map<sched::Shape, sched::Answers> waiting_;
-  // The decision that is being made, portion by portion.
-  struct Round {
-    std::optional<sched::ServiceOrder> after = {};        // absent: nothing has been considered
-    std::map<sched::Shape, sched::Answers> waiting = {};  // so far
-  };
-  Round round_;
-  bool has_news_ = true;         // something has changed since the round began
-  SteadyTime next_decision_{};   // not before
-  bool is_registry_old_ = true;  // something has registered, changed or left since it was built
+  sched::Assigner assigner_{cluster_.queues, cluster_.registry};
+  std::vector<PoolWorker*> asked_;  // those that the assigner knows, in its order
+  std::set<PoolKey> other_nodes_;   // pools whose free nodes may be others than the assigner knows
+  // How far the decision is that is being made, portion by portion; absent: nothing has been considered.
+  std::optional<sched::ServiceOrder> considered_;
+  bool has_news_ = true;                      // something has changed since the decision began
+  SteadyTime next_decision_{};                // not before
+  bool is_registry_old_ = true;               // something has registered, changed or left since it was built
+  std::optional<bool> are_pools_registered_;  // ours, in the registry; absent: not known
   WaitLog wait_log_;
   // Requests whose decision is being carried out, with the version it is based on.
   std::map<RequestId, std::int64_t> under_way_;

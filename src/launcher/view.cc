@@ -96,9 +96,8 @@ std::vector<sched::RequestReason> View::OwnReasons(const RequestStatus& status) 
 RequestStatus View::OwnStatusOf(const store::StoredRequest& request) const {
   RequestStatus status{request.id, &request.record, std::nullopt, {}};
   if (request.record.state == RequestState::kRequested) {
-    auto answers = scheduler_.waiting().find(sched::ShapeOf(request.record));
-    if (answers != scheduler_.waiting().end()) {
-      for (const auto& [pool, decision] : answers->second) status.waits.push_back(ReasonIn(pool, decision));
+    if (const sched::Answers* answers = scheduler_.WaitingOf(sched::ShapeOf(request.record))) {
+      for (const auto& [pool, decision] : *answers) status.waits.push_back(ReasonIn(pool, decision));
     }
     AddPoolsThatDoNotRun(status);
   } else if (request.record.state == RequestState::kPending) {

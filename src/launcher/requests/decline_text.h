@@ -4,7 +4,7 @@
 #include <string>
 
 #include "driver/provider_config.h"
-#include "sched/requests/assign.h"
+#include "sched/requests/question.h"
 
 namespace nodepool::launcher {
 

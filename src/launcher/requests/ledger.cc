@@ -17,12 +17,14 @@ void TakeBack(Map& map, const Key& key, const Resources& need) {
 NodeClaim::NodeClaim(Ledger& ledger, NodeId node) : ledger_(&ledger), node_(std::move(node)) {
   ledger.claimed_.insert(node_);
   ledger.nodes_.SetAside(node_);
+  ledger.claim_listeners_.Notify(node_);
 }
 
 NodeClaim::~NodeClaim() {
   if (ledger_ == nullptr) return;
   ledger_->claimed_.erase(node_);
   ledger_->nodes_.PutBack(node_);
+  ledger_->claim_listeners_.Notify(node_);
 }
 
 Reservation::Reservation(Ledger& ledger, const PoolKey& pool, const Resources& need)

@@ -94,6 +94,11 @@ class Ledger {
   // offer claimed nodes, and a claimed node cannot be claimed again.
   bool IsClaimed(const NodeId& node) const { return claimed_.contains(node); }
 
+  // A free node was claimed, or is offered again.
+  Subscription OnClaim(std::function<void(const NodeId&)> listener) {
+    return claim_listeners_.Add(std::move(listener));
+  }
+
   // Call when capacity counted here is free again, or when other requests wait for it than before.
   void CapacityChanged() { listeners_.Notify(); }
   Subscription OnCapacityChange(std::function<void()> listener) {
@@ -122,6 +127,7 @@ class Ledger {
   std::set<NodeId> claimed_;
   std::uint64_t last_id_ = 0;
   Listeners<> listeners_;
+  Listeners<const NodeId&> claim_listeners_;
   Subscription subscription_;
 };
 

@@ -7,8 +7,6 @@
 namespace nodepool::launcher {
 namespace {
 
-using Decides = std::optional<std::pair<PoolKey, sched::Reason>>;
-
 constexpr Duration kQuiet = std::chrono::seconds(10);
 // A shape that waits now and then is logged at most once in this time, if nothing changed.
 constexpr Duration kRemembered = std::chrono::minutes(5);
@@ -24,46 +22,85 @@ std::string LineOf(const sched::Shape& shape, std::size_t count, const sched::An
                      decides == nullptr ? "no pool of this launcher runs" : decides->text);
 }
 
+}  // namespace
+
 // What the line depends on, without its figures.
-Decides DecidingOf(const sched::Answers& answers) {
+WaitLog::Decides WaitLog::DecidingOf(const sched::Answers& answers) {
   auto rank = [](const auto& answer) { return sched::RankOf(sched::CodeOf(answer.second.reason)); };
   auto first = std::ranges::min_element(answers, {}, rank);
   if (first == answers.end()) return std::nullopt;
   return std::pair(first->first, first->second.reason);
 }
 
-}  // namespace
-
-void WaitLog::Report(const std::map<sched::Shape, sched::Answers>& waiting, const sched::Queues& queues,
-                     SteadyTime now) {
-  std::erase_if(logged_, [&](const auto& logged) {
-    return !waiting.contains(logged.first) && now - logged.second.when >= kRemembered;
+void WaitLog::Report(const std::set<sched::Shape>& changes, const AnswersOf& answers_of,
+                     const sched::Queues& queues, SteadyTime now) {
+  for (const sched::Shape& shape : changes) Follow(shape, answers_of(shape));
+  RemoveOld(now);
+  std::erase_if(changed_, [&](const sched::Shape& shape) {
+    Logged& logged = logged_.at(shape);
+    if (now - logged.when < kQuiet) return false;
+    logged.decides = logged.now;
+    logged.when = now;
+    Log(shape, *answers_of(shape), queues);
+    return true;
   });
-  std::size_t unnamed = 0;
-  for (const auto& [shape, answers] : waiting) {
-    auto logged = logged_.find(shape);
-    bool is_new = logged == logged_.end();
-    if (is_new && logged_.size() >= kMaxShapes) {
-      ++unnamed;
-      continue;
-    }
-    if (is_new) logged = logged_.emplace(shape, Logged()).first;
+  while (!unnamed_.empty() && logged_.size() < kMaxShapes) {
+    sched::Shape shape = std::move(unnamed_.extract(unnamed_.begin()).value());
+    const sched::Answers& answers = *answers_of(shape);
     Decides decides = DecidingOf(answers);
-    bool is_changed = logged->second.decides != decides && now - logged->second.when >= kQuiet;
-    if (!is_new && !is_changed) continue;
-    logged->second = {std::move(decides), now};
-    auto queue = queues.shapes().find(shape);
-    if (queue == queues.shapes().end()) continue;
-    const sched::Waiting& first = queue->second.begin()->second;
-    logger_.About({first.request->event_id.value_or(""), first.id.value, ""})
-        .Info("{}", LineOf(shape, queue->second.size(), answers));
+    logged_.emplace(shape, Logged{decides, decides, now});
+    Log(shape, answers, queues);
   }
-  if (unnamed == 0 || (counted_ && now - *counted_ < kRemembered)) return;
+  CountUnnamed(now);
+}
+
+void WaitLog::Follow(const sched::Shape& shape, const sched::Answers* answers) {
+  auto logged = logged_.find(shape);
+  if (logged == logged_.end()) {
+    if (answers != nullptr) {
+      unnamed_.insert(shape);
+    } else {
+      unnamed_.erase(shape);
+    }
+    return;
+  }
+  if (answers == nullptr) {
+    changed_.erase(shape);
+    idle_.emplace(logged->second.when, shape);
+    return;
+  }
+  idle_.erase({logged->second.when, shape});
+  logged->second.now = DecidingOf(*answers);
+  if (logged->second.now != logged->second.decides) {
+    changed_.insert(shape);
+  } else {
+    changed_.erase(shape);
+  }
+}
+
+void WaitLog::RemoveOld(SteadyTime now) {
+  while (!idle_.empty() && now - idle_.begin()->first >= kRemembered) {
+    logged_.erase(idle_.begin()->second);
+    idle_.erase(idle_.begin());
+  }
+}
+
+void WaitLog::Log(const sched::Shape& shape, const sched::Answers& answers, const sched::Queues& queues) {
+  auto line = queues.shapes().find(shape);
+  if (line == queues.shapes().end()) return;
+  const sched::Queue& queue = line->second.requests;
+  const sched::Waiting& first = queue.begin()->second;
+  logger_.About({first.request->event_id.value_or(""), first.id.value, ""})
+      .Info("{}", LineOf(shape, queue.size(), answers));
+}
+
+void WaitLog::CountUnnamed(SteadyTime now) {
+  if (unnamed_.empty() || (counted_ && now - *counted_ < kRemembered)) return;
   counted_ = now;
   logger_.Warning(
       "Requests of {} more kinds wait, too many to log why each does; `nodepool request-list --detail` shows "
       "it",
-      unnamed);
+      unnamed_.size());
 }
 
 }  // namespace nodepool::launcher

@@ -1,13 +1,14 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
-#include <string>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/log/logging.h"
-#include "sched/requests/assign.h"
+#include "sched/requests/queues.h"
 
 namespace nodepool::launcher {
 
@@ -18,19 +19,34 @@ class WaitLog {
  public:
   explicit WaitLog(log::Logger logger) : logger_(std::move(logger)) {}
 
-  // Call after each decision. `waiting` is what every pool said, by shape.
-  void Report(const std::map<sched::Shape, sched::Answers>& waiting, const sched::Queues& queues,
+  // What every pool said about requests of the shape, which wait; null: none waits.
+  using AnswersOf = std::function<const sched::Answers*(const sched::Shape&)>;
+
+  // Call after each decision. `changes` are the shapes that began or ceased to wait, or wait for other
+  // reasons, since the last call.
+  void Report(const std::set<sched::Shape>& changes, const AnswersOf& answers_of, const sched::Queues& queues,
               SteadyTime now);
 
  private:
+  using Decides = std::optional<std::pair<PoolKey, sched::Reason>>;
   struct Logged {
-    std::optional<std::pair<PoolKey, sched::Reason>> decides;
+    Decides decides;  // as it was logged
+    Decides now;      // as it is
     SteadyTime when{};
   };
 
+  void Follow(const sched::Shape& shape, const sched::Answers* answers);
+  void RemoveOld(SteadyTime now);
+  void Log(const sched::Shape& shape, const sched::Answers& answers, const sched::Queues& queues);
+  void CountUnnamed(SteadyTime now);
+  static Decides DecidingOf(const sched::Answers& answers);
+
   log::Logger logger_;
   std::map<sched::Shape, Logged> logged_;
-  std::optional<SteadyTime> counted_;  // when shapes were last counted instead
+  std::set<std::pair<SteadyTime, sched::Shape>> idle_;  // those of `logged_` that do not wait, by their time
+  std::set<sched::Shape> changed_;                      // those of `logged_` that wait for another reason now
+  std::set<sched::Shape> unnamed_;                      // those that wait and are not in `logged_`
+  std::optional<SteadyTime> counted_;                   // when shapes were last counted instead
 };
 
 }  // namespace nodepool::launcher

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sched/requests/assign.h"
 #include "sched/requests/deciding_reason.h"
+#include "sched/requests/question.h"
 
 namespace nodepool::launcher {
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <list>
+#include <map>
+#include <set>
 
 #include "launcher/requests/wait_log.h"
 
@@ -117,12 +119,24 @@ class WaitLogTest : public ::testing::Test {
     shape_ = sched::ShapeOf(requests_.front());
   }
   void Report(Decision decision) {
-    wait_log_.Report({{shape_, {{kCloudMain, std::move(decision)}}}}, queues_, now_);
+    Report(std::map<sched::Shape, sched::Answers>{{shape_, {{kCloudMain, std::move(decision)}}}});
+  }
+  void Report(std::map<sched::Shape, sched::Answers> waiting) {
+    std::set<sched::Shape> changes;
+    for (const auto& [shape, answers] : waiting_) changes.insert(shape);
+    for (const auto& [shape, answers] : waiting) changes.insert(shape);
+    waiting_ = std::move(waiting);
+    auto answers_of = [this](const sched::Shape& shape) {
+      auto answers = waiting_.find(shape);
+      return answers == waiting_.end() ? nullptr : &answers->second;
+    };
+    wait_log_.Report(changes, answers_of, queues_, now_);
   }
 
   std::list<NodeRequest> requests_;
   sched::Queues queues_;
   sched::Shape shape_;
+  std::map<sched::Shape, sched::Answers> waiting_;
   SteadyTime now_{std::chrono::hours(1)};
   WaitLog wait_log_{log::Logger("nodepool.NodePool")};
   log::Capture log_;
@@ -141,10 +155,10 @@ TEST_F(WaitLogTest, OneLineForAllRequestsOfAShape) {
 TEST_F(WaitLogTest, OnlyTheDecidingReasonIsLogged) {
   Wait(1);
   PoolKey other{ProviderName("other"), PoolName("main")};
-  wait_log_.Report({{shape_,
-                     {{other, Defer(Reason::kOthersCanServe, "cloud main")},
-                      {kCloudMain, Defer(Reason::kProviderUnusable, "the cloud is away")}}}},
-                   queues_, now_);
+  Report(std::map<sched::Shape, sched::Answers>{
+      {shape_,
+       {{other, Defer(Reason::kOthersCanServe, "cloud main")},
+        {kCloudMain, Defer(Reason::kProviderUnusable, "the cloud is away")}}}});
   EXPECT_THAT(log_.records().at(0).text,
               ::testing::EndsWith("waits: provider cloud cannot be used: the cloud is away"));
 }
@@ -172,7 +186,7 @@ TEST_F(WaitLogTest, WaitingNowAndThenIsNotLogged) {
   Wait(1);
   for (int i = 0; i < 10; ++i) {
     Report(Defer(Reason::kLaunchesInProgress));
-    wait_log_.Report({}, queues_, now_);
+    Report(std::map<sched::Shape, sched::Answers>());
     now_ += std::chrono::seconds(1);
   }
   EXPECT_EQ(log_.records().size(), 1u);
@@ -189,15 +203,16 @@ TEST_F(WaitLogTest, ThousandsOfShapesAreCounted) {
     waiting[sched::ShapeOf(request)] = {{kCloudMain, Defer(Reason::kTenantLimit)}};
   }
   for (int i = 0; i < 20; ++i) {
-    wait_log_.Report(waiting, queues_, now_);
+    Report(waiting);
     now_ += std::chrono::seconds(10);
   }
   ASSERT_EQ(log_.records().size(), 1001u);
   EXPECT_EQ(log_.records().back().text,
             "Requests of 500 more kinds wait, too many to log why each does; `nodepool request-list "
             "--detail` shows it");
-  wait_log_.Report({}, queues_, now_ + std::chrono::minutes(5));
-  wait_log_.Report(waiting, queues_, now_ + std::chrono::minutes(5));
+  now_ += std::chrono::minutes(5);
+  Report(std::map<sched::Shape, sched::Answers>());
+  Report(waiting);
   EXPECT_EQ(log_.records().size(), 2002u) << "those that no longer wait make room";
 }
 

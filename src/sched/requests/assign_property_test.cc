@@ -63,7 +63,7 @@ bool MustDecline(const PoolView& pool, const NodeRequest& request) {
 TEST(AssignPropertyTest, ARequestHasOneOwnerAtMost) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign(world.TakeSnapshot());
+    FreshPlan plan = Assign(world.TakeSnapshot());
     std::set<RequestId> decided;
     for (const auto& acceptance : plan.accept) RC_ASSERT(decided.insert(acceptance.request).second);
     for (const auto& declination : plan.decline) RC_ASSERT(decided.insert(declination.request).second);
@@ -73,7 +73,7 @@ TEST(AssignPropertyTest, ARequestHasOneOwnerAtMost) {
 TEST(AssignPropertyTest, AFreeNodeIsGivenOnce) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign(world.TakeSnapshot());
+    FreshPlan plan = Assign(world.TakeSnapshot());
     Bookkeeper books(world);
     std::set<NodeId> given;
     for (const auto& acceptance : plan.accept) {
@@ -86,7 +86,7 @@ TEST(AssignPropertyTest, AFreeNodeIsGivenOnce) {
 TEST(AssignPropertyTest, NoLaunchExceedsALimit) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign(world.TakeSnapshot());
+    FreshPlan plan = Assign(world.TakeSnapshot());
     Bookkeeper books(world);
     for (const auto& acceptance : plan.accept) {
       FillPlan fill = books.Take(acceptance);
@@ -113,7 +113,7 @@ TEST(AssignPropertyTest, MaxConcurrencyIsRespected) {
     for (PoolView& pool : world.pools) {
       if (is_idle) pool.launches_in_progress = 0;
     }
-    Plan plan = Assign(world.TakeSnapshot());
+    FreshPlan plan = Assign(world.TakeSnapshot());
     Bookkeeper books(world);
     std::map<ProviderName, int> launching;
     std::map<ProviderName, int> requests;
@@ -136,7 +136,7 @@ TEST(AssignPropertyTest, MaxConcurrencyIsRespected) {
 TEST(AssignPropertyTest, ATenantStaysWithinItsLimit) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign(world.TakeSnapshot());
+    FreshPlan plan = Assign(world.TakeSnapshot());
     for (const auto& [name, tenant] : world.tenants) {
       Resources used = tenant.used;
       bool has_grown = false;
@@ -158,7 +158,7 @@ TEST(AssignPropertyTest, ATenantStaysWithinItsLimit) {
 TEST(AssignPropertyTest, APoolDeclinesOnlyWhatItMust) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign(world.TakeSnapshot());
+    FreshPlan plan = Assign(world.TakeSnapshot());
     for (const auto& declination : plan.decline) {
       const NodeRequest& request = *world.requests.at(declination.request);
       if (declination.by.empty()) RC_ASSERT(world.registry.AllDeclined(request));
@@ -175,7 +175,7 @@ TEST(AssignPropertyTest, APoolDeclinesOnlyWhatItMust) {
 TEST(AssignPropertyTest, APoolTakesOnlyWhatItCanServe) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign(world.TakeSnapshot());
+    FreshPlan plan = Assign(world.TakeSnapshot());
     for (const auto& acceptance : plan.accept) {
       const NodeRequest& request = *world.requests.at(acceptance.request);
       const PoolView& pool = world.Pool(acceptance.pool);
@@ -197,7 +197,7 @@ TEST(AssignPropertyTest, APoolTakesOnlyWhatItCanServe) {
 TEST(AssignPropertyTest, CapacityThatARequestWaitsForIsLeftAlone) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign(world.TakeSnapshot());
+    FreshPlan plan = Assign(world.TakeSnapshot());
     Bookkeeper books(world);
     std::map<PoolKey, std::set<std::string>> awaited;
     std::map<ProviderName, std::set<std::string>> awaited_of_provider;
@@ -222,7 +222,7 @@ TEST(AssignPropertyTest, CapacityThatARequestWaitsForIsLeftAlone) {
 TEST(AssignPropertyTest, RequestsOfOneShapeAreServedInOrder) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign(world.TakeSnapshot());
+    FreshPlan plan = Assign(world.TakeSnapshot());
     std::map<Shape, ServiceOrder> last;
     for (const auto& acceptance : plan.accept) {
       const NodeRequest& request = *world.requests.at(acceptance.request);
@@ -231,10 +231,10 @@ TEST(AssignPropertyTest, RequestsOfOneShapeAreServedInOrder) {
       RC_ASSERT(is_first || before->second < order);
       before->second = order;
     }
-    for (const auto& [shape, queue] : world.queues.shapes()) {
+    for (const auto& [shape, line] : world.queues.shapes()) {
       if (!plan.waiting.contains(shape) || !last.contains(shape)) continue;
       // Requests that continue to wait are after all that were taken.
-      RC_ASSERT(last.at(shape) < queue.rbegin()->first);
+      RC_ASSERT(last.at(shape) < line.requests.rbegin()->first);
     }
   }));
 }
@@ -243,14 +243,14 @@ TEST(AssignPropertyTest, RequestsOfOneShapeAreServedInOrder) {
 TEST(AssignPropertyTest, PortionsLeaveNoRequestOut) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan whole = Assign(world.TakeSnapshot());
+    FreshPlan whole = Assign(world.TakeSnapshot());
     RC_ASSERT(!whole.continues_after);
     Portion portion{{}, static_cast<std::size_t>(*rc::gen::inRange(1, 80))};
     std::set<RequestId> decided;
     std::set<Shape> waiting;
     bool is_first = true;
     do {
-      Plan plan = Assign(world.TakeSnapshot(), portion);
+      FreshPlan plan = Assign(world.TakeSnapshot(), portion);
       for (std::size_t i = 0; is_first && i < plan.accept.size(); ++i) {
         RC_ASSERT(plan.accept[i].request == whole.accept[i].request);
         RC_ASSERT(plan.accept[i].pool == whole.accept[i].pool);
@@ -268,26 +268,40 @@ TEST(AssignPropertyTest, PortionsLeaveNoRequestOut) {
   }));
 }
 
-TEST(QueuesPropertyTest, HeadsAreTheFirstRequestsOfAllShapes) {
+TEST(QueuesPropertyTest, AShapeIsDueByItsFirstRequestUntilItWaits) {
   EXPECT_TRUE(rc::check([] {
     Queues queues;
     std::deque<NodeRequest> requests;
-    for (int step = *rc::gen::inRange(0, 40); step > 0; --step) {
+    std::set<Shape> waiting;
+    for (int step = *rc::gen::inRange(0, 60); step > 0; --step) {
       RequestId id(fmt::format("{}-{:010}", *rc::gen::element(100, 200), *rc::gen::inRange(0, 8)));
       NodeRequest& request = requests.emplace_back();
       request.state =
           *rc::gen::element(RequestState::kRequested, RequestState::kRequested, RequestState::kPending);
       request.relative_priority = *rc::gen::inRange(0, 3);
       request.node_types = {LabelName(*rc::gen::element<std::string>("small", "large"))};
-      if (*rc::gen::inRange(0, 4) == 0) {
+      int change = *rc::gen::inRange(0, 8);
+      if (change == 0 && !queues.due().empty()) {
+        Line& line = *queues.due().begin()->second;
+        waiting.insert(*line.shape);
+        queues.Wait(line);
+      } else if (change == 1 && !queues.shapes().empty()) {
+        queues.ForEach([&](Line& line) { queues.SetDue(line); });
+        waiting.clear();
+      } else if (change == 2) {
         queues.Remove(id);
       } else {
         queues.Put(id, request);
       }
-      std::map<ServiceOrder, const Shape*> heads;
-      for (const auto& [shape, queue] : queues.shapes()) heads.emplace(queue.begin()->first, &shape);
-      RC_ASSERT(heads.size() == queues.heads().size());
-      for (const auto& [order, entry] : queues.heads()) RC_ASSERT(heads.at(order) == &entry->first);
+      std::erase_if(waiting, [&](const Shape& shape) { return !queues.shapes().contains(shape); });
+      std::map<ServiceOrder, Line*> due;
+      queues.ForEach([&](Line& line) {
+        RC_ASSERT(!line.requests.empty());
+        if (!waiting.contains(*line.shape)) due.emplace(line.requests.begin()->first, &line);
+        const Queues::Lines alike{{line.number, &line}};
+        RC_ASSERT(queues.WithFirstLabel(line.shape->node_types.front()) == alike);
+      });
+      RC_ASSERT(due == queues.due());
     }
   }));
 }

@@ -1,5 +1,3 @@
-#include "sched/requests/assign.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -8,6 +6,7 @@
 #include <memory>
 
 #include "model/resources.h"
+#include "sched/requests/assign_for_test.h"
 
 namespace nodepool::sched {
 namespace {
@@ -256,7 +255,7 @@ class AssignTest : public ::testing::Test {
     records.push_back(std::make_unique<NodeRequest>(std::move(request)));
     queues.Put(RequestId(std::move(id)), *records.back());
   }
-  Plan Run() {
+  FreshPlan Run() {
     std::vector<RegisteredPool> registered;
     for (const PoolView& pool : pools) registered.push_back(Registered(pool));
     registry = Registry(registered);
@@ -294,7 +293,7 @@ TEST_F(AssignTest, TheFirstThatDoesNotFitIsAcceptedAndWaitsTheNextIsDeferred) { 
   AddRequest("200-0000000001", Request({"small", "small"}));
   AddRequest("200-0000000002", Request({"small", "small"}));
   AddRequest("200-0000000003", Request({"small"}));
-  Plan plan = Run();
+  FreshPlan plan = Run();
   EXPECT_EQ(plan.accept.size(), 2u);
   Answers why = plan.waiting.at(ShapeOf(Request({"small"})));
   ASSERT_EQ(why.size(), 1u);
@@ -314,7 +313,7 @@ TEST_F(AssignTest, AFreeNodeIsGivenOnce) {
 TEST_F(AssignTest, EveryRequestOfADeclinedShapeIsDeclined) {  // LA-25
   AddRequest("200-0000000001", Request({"unknown"}));
   AddRequest("200-0000000002", Request({"unknown"}));
-  Plan plan = Run();
+  FreshPlan plan = Run();
   ASSERT_EQ(plan.decline.size(), 2u);
   EXPECT_EQ(plan.decline[0].by[0].second.reason, Reason::kLabelNotAvailable);
 }
@@ -323,7 +322,7 @@ TEST_F(AssignTest, ARequestThatAllPoolsDeclinedFails) {  // D-23
   NodeRequest request = Request({"small"});
   request.declined_by = {pools[0].launcher};
   AddRequest("200-0000000001", request);
-  Plan plan = Run();
+  FreshPlan plan = Run();
   ASSERT_EQ(plan.decline.size(), 1u);
   EXPECT_TRUE(plan.decline[0].by.empty());
 }
@@ -348,7 +347,7 @@ TEST_F(AssignTest, AwaitedCapacityIsReservedInAllPoolsOfTheProvider) {
   for (PoolView* pool : {&pools[1], &pools[2]}) pool->labels.erase(LabelName("large"));
   AddRequest("200-0000000001", Request({"large"}));
   AddRequest("200-0000000002", Request({"small"}));
-  Plan plan = Run();
+  FreshPlan plan = Run();
   ASSERT_EQ(plan.accept.size(), 2u);
   EXPECT_EQ(plan.accept[0].pool, kMain);
   EXPECT_EQ(plan.accept[1].pool, pools[2].key) << "the cores that are left are kept for the first";
@@ -360,7 +359,7 @@ TEST_F(AssignTest, PoolThatCanServeAtOnceGoesBeforeOneThatWouldWait) {
   pools[0].pool.used = {{"instances", 1}};
   AddRequest("200-0000000001", Request({"small"}));
   AddRequest("200-0000000002", Request({"small"}));
-  Plan plan = Run();
+  FreshPlan plan = Run();
   ASSERT_EQ(plan.accept.size(), 2u);
   EXPECT_EQ(plan.accept[0].pool, pools[1].key);
   EXPECT_EQ(plan.accept[1].pool, kMain) << "the first of those that would wait";
@@ -433,7 +432,7 @@ struct RandomWorld {
 TEST(AssignPropertyTest, NeverTwoOwnersNeverOverQuotaOneWaiterPerPool) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues});
+    FreshPlan plan = Assign({world.pools, &world.registry, {}, &world.queues});
     std::set<RequestId> owned;
     std::set<NodeId> taken;
     std::set<PoolKey> waits;
@@ -467,13 +466,13 @@ TEST(AssignPropertyTest, NeverTwoOwnersNeverOverQuotaOneWaiterPerPool) {
 TEST(AssignPropertyTest, EveryRequestIsConsideredInOrderWithinItsShape) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues});
+    FreshPlan plan = Assign({world.pools, &world.registry, {}, &world.queues});
     std::set<RequestId> decided;
     for (const auto& acceptance : plan.accept) decided.insert(acceptance.request);
     for (const auto& declination : plan.decline) RC_ASSERT(decided.insert(declination.request).second);
-    for (const auto& [shape, queue] : world.queues.shapes()) {
+    for (const auto& [shape, line] : world.queues.shapes()) {
       bool rest_waits = false;
-      for (const auto& [order, waiting] : queue) {
+      for (const auto& [order, waiting] : line.requests) {
         if (!decided.contains(waiting.id)) rest_waits = true;
         // Once one request of a shape waits, all later ones of it wait as well.
         RC_ASSERT(decided.contains(waiting.id) != rest_waits);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "sched/requests/assign.h"
+#include "sched/requests/assign_for_test.h"
 
 namespace nodepool::sched {
 namespace {

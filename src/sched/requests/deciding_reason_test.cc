@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sched/requests/assign.h"
+#include "sched/requests/question.h"
 
 namespace nodepool::sched {
 namespace {

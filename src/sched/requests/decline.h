@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "model/node_request.h"
-#include "sched/requests/assign.h"
+#include "sched/requests/registry.h"
 
 namespace nodepool::sched {
 

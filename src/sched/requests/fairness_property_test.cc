@@ -5,7 +5,7 @@
 #include <list>
 
 #include "model/resources.h"
-#include "sched/requests/assign.h"
+#include "sched/requests/assign_for_test.h"
 
 namespace nodepool::sched {
 namespace {
@@ -50,7 +50,7 @@ class Rounds {
       if (job.is_accepted && !job.is_done) Fill(job);
     }
     Snapshot snapshot{{View(nullptr)}, &registry_, {}, &queues_};
-    Plan plan = Assign(std::move(snapshot));
+    FreshPlan plan = Assign(std::move(snapshot));
     for (const auto& acceptance : plan.accept) {
       Job& job = *std::ranges::find(jobs_, acceptance.request, &Job::id);
       queues_.Remove(job.id);

@@ -21,6 +21,7 @@ struct LabelView {
   const std::set<NodeId>* free_nodes = nullptr;  // ready, unallocated, not claimed; null: none
   NodeId taken_up_to;                            // none of `free_nodes` up to this one is left
   Standing standing = Standing::kClosed;         // of its breaker in this pool
+  bool operator==(const LabelView&) const = default;
 };
 
 // A limited amount of resources and the part in use, counting launches that have been decided but
@@ -31,6 +32,7 @@ struct Budget {
   Resources used;
   // Resources that an earlier request waits for: later requests may not use them (D-33).
   std::set<std::string> reserved;
+  bool operator==(const Budget&) const = default;
 };
 
 // What a cloud has refused although it seemed to fit (launcher.md 15.3).
@@ -67,6 +69,7 @@ struct PoolView {
   int max_concurrency = 0;  // ≤ 0: unlimited (D-20)
   // Of the provider, including those that only wait for their turn.
   int launches_in_progress = 0;
+  bool operator==(const PoolView&) const = default;
 };
 
 // The limits of `provider` that a request must fit to be accepted (launcher.md 9.2).

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "sched/requests/assign.h"
+#include "sched/requests/assign_for_test.h"
 
 namespace nodepool::sched {
 
@@ -43,6 +43,27 @@ struct RandomWorld {
 
   PoolView& Pool(const PoolKey& key) {
     return *std::ranges::find_if(pools, [&](const PoolView& pool) { return pool.key == key; });
+  }
+
+  void AddRequest(int number) {
+    auto request = std::make_unique<NodeRequest>();
+    request->state = RequestState::kRequested;
+    for (int k = *rc::gen::inRange(0, 4); k > 0; --k) {
+      request->node_types.emplace_back(
+          *rc::gen::element<std::string>("small", "small", "large", "odd", "foreign", "unknown"));
+    }
+    request->reuse = *rc::gen::arbitrary<bool>();
+    request->relative_priority = *rc::gen::inRange(0, 3);
+    if (*rc::gen::inRange(0, 3) == 0) request->tenant_name = "limited";
+    if (*rc::gen::inRange(0, 8) == 0) request->requestor = std::string(kMinReadyRequestor);
+    if (*rc::gen::inRange(0, 8) == 0)
+      request->provider = ProviderName(*rc::gen::element<std::string>("p0", "p1", "elsewhere"));
+    for (const RegisteredPool& pool : registered) {
+      if (*rc::gen::inRange(0, 8) == 0) request->declined_by.push_back(pool.id);
+    }
+    RequestId id(fmt::format("{}-{:010}", *rc::gen::element(100, 200), number));
+    queues.Put(id, *request);
+    requests.emplace(std::move(id), std::move(request));
   }
 
  private:
@@ -95,27 +116,6 @@ struct RandomWorld {
     RegisteredPool pool{std::move(id), std::move(provider), priority, false, {}};
     for (const auto& [label, view] : labels) pool.labels.insert(label);
     registered.push_back(std::move(pool));
-  }
-
-  void AddRequest(int number) {
-    auto request = std::make_unique<NodeRequest>();
-    request->state = RequestState::kRequested;
-    for (int k = *rc::gen::inRange(0, 4); k > 0; --k) {
-      request->node_types.emplace_back(
-          *rc::gen::element<std::string>("small", "small", "large", "odd", "foreign", "unknown"));
-    }
-    request->reuse = *rc::gen::arbitrary<bool>();
-    request->relative_priority = *rc::gen::inRange(0, 3);
-    if (*rc::gen::inRange(0, 3) == 0) request->tenant_name = "limited";
-    if (*rc::gen::inRange(0, 8) == 0) request->requestor = std::string(kMinReadyRequestor);
-    if (*rc::gen::inRange(0, 8) == 0)
-      request->provider = ProviderName(*rc::gen::element<std::string>("p0", "p1", "elsewhere"));
-    for (const RegisteredPool& pool : registered) {
-      if (*rc::gen::inRange(0, 8) == 0) request->declined_by.push_back(pool.id);
-    }
-    RequestId id(fmt::format("{}-{:010}", *rc::gen::element(100, 200), number));
-    queues.Put(id, *request);
-    requests.emplace(std::move(id), std::move(request));
   }
 };
 
