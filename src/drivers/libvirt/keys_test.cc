@@ -32,7 +32,7 @@ class KeysTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  testing::TemporaryFolder temporary_;
+  nodepool::testing::TemporaryFolder temporary_;
   fs::path folder = temporary_.path();
 };
 

@@ -47,7 +47,7 @@ class NodeScriptTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  testing::TemporaryFolder temporary_;
+  nodepool::testing::TemporaryFolder temporary_;
   std::string home_ = temporary_.path();
 };
 

@@ -128,7 +128,8 @@ void Assigner::PoolChanged(std::size_t position, bool is_offer_changed) {
     if (line.is_stale) return;
     if (DependsOnOf(line.answers[position].second.reason) >= least) MakeStale(line, position);
   };
-  // Requests for labels that it does not offer are left to others or declined, so they may be visited as well.
+  // Requests for labels that it does not offer are left to others or declined, so they may be visited as
+  // well.
   const std::map<LabelName, LabelView>& labels = pools_[position].labels;
   if (queues_.shapes().size() <= labels.size()) return queues_.ForEach(visit);
   auto visit_alike = [&](const LabelName& label) {
@@ -157,8 +158,7 @@ void Assigner::TenantChanged(const std::string& tenant) {
   for (const auto& [number, line] : queues_.OfTenant(tenant)) {
     if (line->is_stale) continue;
     for (std::size_t position = 0; position < pools_.size(); ++position) {
-      if (DependsOnOf(line->answers[position].second.reason) >= DependsOn::kOffer)
-        MakeStale(*line, position);
+      if (DependsOnOf(line->answers[position].second.reason) >= DependsOn::kOffer) MakeStale(*line, position);
     }
   }
 }

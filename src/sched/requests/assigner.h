@@ -60,8 +60,8 @@ class Assigner {
   void RegistryChanged(const Registry& before);
   // All pools of this launcher, in the order in which they are asked. Nothing is known of others any more.
   void SetPools(std::vector<PoolView> pools);
-  // The pool of this position is like this now. `has_other_nodes`: where it has free nodes, they may be others
-  // than before.
+  // The pool of this position is like this now. `has_other_nodes`: where it has free nodes, they may be
+  // others than before.
   void SetPool(std::size_t position, PoolView pool, bool has_other_nodes);
   // Those with limits. Tenants not named have none.
   void SetTenants(std::map<std::string, TenantView> tenants);
