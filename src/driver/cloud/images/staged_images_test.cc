@@ -137,6 +137,13 @@ class StagedImagesTest : public ::testing::Test {
   std::vector<std::string> reports;
 };
 
+TEST_F(StagedImagesTest, AnEmptyFileIsRefused) {
+  std::ofstream(upload.filename, std::ios::trunc);
+  Outcome<std::string> uploaded = Upload();
+  ASSERT_FALSE(uploaded);
+  EXPECT_EQ(uploaded.error().message(), upload.filename + " is empty");
+}
+
 TEST_F(StagedImagesTest, AFileBecomesAnImage) {
   EXPECT_EQ(Upload().value(), "debian-1");
   EXPECT_THAT(reports, ElementsAre("sending the file 50", "sending the file 100", "importing the file 0"));
