@@ -50,7 +50,14 @@ class Counterpart:
         self.state.mkdir(exist_ok=True)
         self.ssh_port = int(port_file.read_text()) if port_file.exists() else free_port()
         port_file.write_text(str(self.ssh_port))
-        self._run(self.commands / f"{self.name}-up", self.state, "--ssh-port", self.ssh_port, *self._ports(), *words)
+        start = [self.commands / f"{self.name}-up", self.state, "--ssh-port", self.ssh_port]
+        try:
+            self._run(*start, *self._ports(), *words)
+        except AssertionError as fault:
+            # Another program has taken one of the ports meanwhile.
+            if "Address already in use" not in str(fault):
+                raise
+            self._run(*start, *self._ports(), *words)
         self.variables = {}
         for line in (self.state / "env.sh").read_text().splitlines():
             if line.startswith("export "):
