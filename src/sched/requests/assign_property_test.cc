@@ -259,7 +259,7 @@ TEST(AssignPropertyTest, PortionsLeaveNoRequestOut) {
       for (const auto& declination : plan.decline) RC_ASSERT(decided.insert(declination.request).second);
       for (const auto& [shape, answers] : plan.waiting) RC_ASSERT(waiting.insert(shape).second);
       for (const RequestId& id : decided) world.queues.Remove(id);
-      RC_ASSERT(!plan.continues_after || !portion.after || *portion.after < *plan.continues_after);
+      if (plan.continues_after && portion.after) RC_ASSERT(*portion.after < *plan.continues_after);
       portion.after = plan.continues_after;
       is_first = false;
     } while (portion.after);

@@ -126,11 +126,12 @@ class ListCache {
     });
     Loop& loop = tasks_.loop();
     Backoff failure_pauses(kFailurePauses, random_);
+    // While nobody waits no readings are saved.
+    SteadyTime last_begun = loop.SteadyNow() - pause_;
     while (!waiting_.empty()) {
       if (latest_.items != nullptr) co_await AwaitTurn();
       SteadyTime begun = loop.SteadyNow();
-      usual_.Reading(begun - last_begun_);
-      last_begun_ = begun;
+      usual_.Reading(begun - std::exchange(last_begun, begun));
       Outcome<T> list = co_await Attempt(read_());
       last_end_ = loop.SteadyNow();
       last_took_ = last_end_ - begun;
@@ -161,7 +162,6 @@ class ListCache {
   Duration pause_;
   UsualStart usual_;
   Listing latest_{};
-  SteadyTime last_begun_{};
   SteadyTime last_end_{};
   Duration last_took_{};
   std::string last_failure_;  // empty: the last reading succeeded
