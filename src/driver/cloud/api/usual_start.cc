@@ -34,11 +34,12 @@ std::optional<UsualStart::Window> UsualStart::Expected() const {
 Duration UsualStart::PauseAt(Duration age) const {
   std::optional<Window> expected = Expected();
   if (!expected || age >= expected->to) return pause_;
+  const Duration least = saved_ < 1 ? pause_ : std::min(kLeastPause, pause_);
   // A start that fails is noticed later by as much.
-  if (age < expected->from) return std::min(2 * pause_, expected->from - age);
+  if (age < expected->from) return std::clamp(expected->from - age, least, 2 * pause_);
   if (saved_ < 1) return pause_;
   auto spread = std::chrono::duration_cast<Duration>((expected->to - expected->from) / std::floor(saved_));
-  return std::clamp(spread, std::min(kLeastPause, pause_), pause_);
+  return std::clamp(spread, least, pause_);
 }
 
 }  // namespace nodepool::driver::cloud::api

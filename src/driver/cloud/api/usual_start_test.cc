@@ -56,6 +56,13 @@ TEST(UsualStartTest, StartsThatDifferCostNoMoreReadingsThanPauses) {
   EXPECT_LE(readings, seconds + 100);
 }
 
+TEST(UsualStartTest, ShortStartsCostNoMoreReadingsEither) {
+  UsualStart usual(1s);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Follow(usual, 300ms).readings, 1);
+  for (int i = 0; i < 20; ++i) usual.Started(300ms);
+  EXPECT_EQ(usual.PauseAt(0s), 1s);
+}
+
 TEST(UsualStartTest, OneThatTakesLongerIsFollowedAsBefore) {
   UsualStart usual(1s);
   for (int i = 0; i < 5; ++i) usual.Started(10s);
