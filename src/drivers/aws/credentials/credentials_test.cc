@@ -10,6 +10,7 @@
 #include "base/log/logging.h"
 #include "base/testing/temporary_folder.h"
 #include "base/time_text.h"
+#include "driver/cloud/api/api_error.h"
 #include "drivers/aws/credentials/account.h"
 #include "drivers/aws/credentials/credential_fetcher.h"
 
