@@ -3,6 +3,7 @@
 #include <ostream>
 #include <set>
 
+#include "async/attempt.h"
 #include "async/cleanup.h"
 #include "async/event.h"
 #include "cli/console.h"
@@ -75,6 +76,12 @@ std::vector<Subscription> WatchRecords(const Caches& caches, Event& changed) {
   return registrations;
 }
 
+// Error(kFail): the client will make no session any more.
+void RequireSessions(const Context& context) {
+  if (context.store.tree.client().state() != zk::SessionState::kClosed) return;
+  throw Error(Verdict::kFail, "ZooKeeper refused the connection for good");
+}
+
 Task<> Follow(Context& context, const ListingCommand& command, const View& view, Caches& caches) {
   StartNeeded(command, caches);
   Event changed("a change in ZooKeeper");
@@ -84,9 +91,7 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
   std::set<std::string> warned;
   while (true) {
     SteadyTime next = context.loop.SteadyNow() + *view.watch;
-    if (context.store.tree.client().state() == zk::SessionState::kClosed) {
-      throw Error(Verdict::kFail, "ZooKeeper refused the connection for good");
-    }
+    RequireSessions(context);
     co_await caches.WaitSynced();
     changed.Reset();
     Listings listings = co_await Make(context, command, view, caches, warned);
@@ -118,15 +123,27 @@ Task<> ShowOnce(Context& context, const ListingCommand& command, const View& vie
   context.out << TextOf(context, command, listings, view, context.loop.Now()) << '\n';
 }
 
+Task<> Show(Context& context, const ListingCommand& command, const View& view, Caches& caches) {
+  auto stop = [&caches] { return caches.Stop(); };
+  if (view.watch) {
+    co_await WithCleanup(UntilInterrupted(Follow(context, command, view, caches)), stop);
+  } else {
+    co_await WithCleanup(ShowOnce(context, command, view, caches), stop);
+  }
+}
+
 }  // namespace
 
 Task<int> ShowListing(Context& context, ListingCommand command, View view) {
-  auto caches = std::make_shared<Caches>(context.loop, context.store.tree.client());
-  auto stop = [&caches] { return caches->Stop(); };
-  if (view.watch) {
-    co_await WithCleanup(UntilInterrupted(Follow(context, command, view, *caches)), stop);
-  } else {
-    co_await WithCleanup(ShowOnce(context, command, view, *caches), stop);
+  std::shared_ptr<Caches> caches;
+  while (true) {
+    caches = std::make_shared<Caches>(context.loop, context.store.tree.client());
+    Task<> show = Show(context, command, view, *caches);
+    Outcome<> shown = co_await Attempt(std::move(show));
+    if (shown) break;
+    // What was read under a session that has ended is read again; the client makes another.
+    if (!FailedWith(shown, Verdict::kLostSession)) shown.error().Rethrow();
+    RequireSessions(context);
   }
   if (context.abandon) context.abandon(std::move(caches));
   co_return 0;

@@ -437,6 +437,19 @@ TEST_F(WatchTest, ALostSessionIsToldAndGottenOver) {
   EXPECT_EQ(log_.Count("ZooKeeper is away"), 1);
 }
 
+// operations.16.27
+TEST_F(WatchTest, AListWhoseSessionEndsWhileItReadsBeginsAgain) {
+  AddNode(ReadyNode());
+  zk_.Disconnect(*our_client_);
+  Watch({"list", "--json"});
+  EXPECT_EQ(out_.str(), "") << "its reads wait for the connection";
+  zk_.ExpireSession(*our_client_);
+  zk_.Reconnect(*our_client_);
+  time_.Advance(std::chrono::minutes(1));
+  EXPECT_EQ(status_, 0);
+  EXPECT_THAT(out_.str(), HasSubstr(R"("id":"0000000000")"));
+}
+
 TEST_F(WatchTest, ItEndsWhenNobodyReads) {
   Watch({"list", "--json", "--watch"});
   time_.Advance(std::chrono::seconds(5));
