@@ -162,8 +162,8 @@ TEST(ForeignProperty, AnyFieldIsRefusedOrReadTheSameAgain) {
     Expected<Node> again = ParseNode(written, kForeignNow);
     RC_ASSERT(again.has_value());
     RC_ASSERT(ToJson(*again) == written);
-    RC_ASSERT(again->type == node->type && again->az == node->az && again->resources == node->resources);
-    RC_ASSERT(again->created_time == node->created_time && again->host_keys == node->host_keys);
+    RC_ASSERT((again->type == node->type && again->az == node->az && again->resources == node->resources));
+    RC_ASSERT((again->created_time == node->created_time && again->host_keys == node->host_keys));
   }));
 }
 

@@ -139,7 +139,7 @@ TEST(ImageLifePropertyTest, CleaningEnds) {
     Case c;
     for (int i = 0; i < 5; ++i) Apply(c.Plan(), c.image);
     CleanupPlan rest = c.Plan();
-    RC_ASSERT(rest.uploads.empty() && rest.mark.empty() && rest.remove.empty());
+    RC_ASSERT((rest.uploads.empty() && rest.mark.empty() && rest.remove.empty()));
     for (const auto& [provider, part] : c.spec.providers) {
       int outside = 0;  // of the two retained builds
       std::set<BuildId> retained = RetainedBuilds(c.image, true);
@@ -179,7 +179,7 @@ TEST(ImageLifePropertyTest, ABuildSettlesItsReason) {
     Case c;
     BuildDecision decision = DecideBuild(c.image, c.spec, c.now);
     if (!decision.reason) {
-      RC_ASSERT(decision.why_not != NoBuildReason::kFresh || decision.due_at);
+      RC_ASSERT((decision.why_not != NoBuildReason::kFresh || decision.due_at));
       return;
     }
     BuildView& fresh = c.image.builds.emplace_back();

@@ -128,7 +128,7 @@ TEST(AssignPropertyTest, MaxConcurrencyIsRespected) {
         RC_ASSERT(static_cast<int>(fill.launch.size()) <= std::max(0, max_concurrency - sum->second));
       bool was_idle = sum->second == 0;
       sum->second += own;
-      if (max_concurrency > 0) RC_ASSERT(was_idle || sum->second <= max_concurrency);
+      if (max_concurrency > 0) RC_ASSERT((was_idle || sum->second <= max_concurrency));
     }
   }));
 }
@@ -148,7 +148,7 @@ TEST(AssignPropertyTest, ATenantStaysWithinItsLimit) {
           has_grown = true;
         }
       }
-      for (const auto& [resource, limit] : tenant.limit) RC_ASSERT(!has_grown || used[resource] <= limit);
+      for (const auto& [resource, limit] : tenant.limit) RC_ASSERT((!has_grown || used[resource] <= limit));
     }
   }));
 }
@@ -188,7 +188,7 @@ TEST(AssignPropertyTest, APoolTakesOnlyWhatItCanServe) {
         std::erase_if(candidates, [&](const auto* other) { return other->provider != request.provider; });
       }
       for (const RegisteredPool* other : candidates)
-        RC_ASSERT(other->priority >= pool.priority || other->is_paused);
+        RC_ASSERT((other->priority >= pool.priority || other->is_paused));
     }
   }));
 }
@@ -206,9 +206,9 @@ TEST(AssignPropertyTest, CapacityThatARequestWaitsForIsLeftAlone) {
       const PoolView& pool = world.Pool(acceptance.pool);
       for (const LabelName& label : fill.launch) {
         for (const auto& [resource, amount] : pool.labels.at(label).need) {
-          RC_ASSERT(amount <= 0 || !awaited[pool.key].contains(resource));
-          RC_ASSERT(amount <= 0 || pool.ignores_provider_quota ||
-                    !awaited_of_provider[pool.key.provider].contains(resource));
+          RC_ASSERT((amount <= 0 || !awaited[pool.key].contains(resource)));
+          RC_ASSERT((amount <= 0 || pool.ignores_provider_quota ||
+                     !awaited_of_provider[pool.key.provider].contains(resource)));
         }
       }
       if (world.requests.at(acceptance.request)->requestor == kMinReadyRequestor) continue;
@@ -228,7 +228,7 @@ TEST(AssignPropertyTest, RequestsOfOneShapeAreServedInOrder) {
       const NodeRequest& request = *world.requests.at(acceptance.request);
       ServiceOrder order = *OrderOf(acceptance.request, request);
       auto [before, is_first] = last.try_emplace(ShapeOf(request), order);
-      RC_ASSERT(is_first || before->second < order);
+      RC_ASSERT((is_first || before->second < order));
       before->second = order;
     }
     for (const auto& [shape, line] : world.queues.shapes()) {
@@ -259,12 +259,12 @@ TEST(AssignPropertyTest, PortionsLeaveNoRequestOut) {
       for (const auto& declination : plan.decline) RC_ASSERT(decided.insert(declination.request).second);
       for (const auto& [shape, answers] : plan.waiting) RC_ASSERT(waiting.insert(shape).second);
       for (const RequestId& id : decided) world.queues.Remove(id);
-      if (plan.continues_after && portion.after) RC_ASSERT(*portion.after < *plan.continues_after);
+      RC_ASSERT((!plan.continues_after || !portion.after || *portion.after < *plan.continues_after));
       portion.after = plan.continues_after;
       is_first = false;
     } while (portion.after);
     for (const auto& [id, request] : world.requests)
-      RC_ASSERT(decided.contains(id) || waiting.contains(ShapeOf(*request)));
+      RC_ASSERT((decided.contains(id) || waiting.contains(ShapeOf(*request))));
   }));
 }
 

@@ -84,7 +84,7 @@ class ChangingWorld {
     Portion portion{{}, static_cast<std::size_t>(*rc::gen::inRange(1, 60))};
     do {
       Plan plan = assigner_.Decide(portion);
-      if (plan.continues_after && portion.after) RC_ASSERT(*portion.after < *plan.continues_after);
+      RC_ASSERT((!plan.continues_after || !portion.after || *portion.after < *plan.continues_after));
       portion.after = plan.continues_after;
       CarryOut(plan);
       if (*rc::gen::inRange(0, 2) == 0) Change();

@@ -71,9 +71,9 @@ class Rounds {
   void Check() const {
     for (const auto& [resource, limit] : pool_.pool.limit) {
       auto used = pool_.pool.used.find(resource);
-      RC_ASSERT(used == pool_.pool.used.end() || used->second <= limit);
+      RC_ASSERT((used == pool_.pool.used.end() || used->second <= limit));
     }
-    for (const Job& job : jobs_) RC_ASSERT(job.is_done || round_ <= job.deadline);
+    for (const Job& job : jobs_) RC_ASSERT((job.is_done || round_ <= job.deadline));
   }
 
  private:

@@ -47,7 +47,7 @@ TEST(QuotaPropertyTest, NeedingMoreNeverFitsBetter) {
     Resources limit = AnyResources(), used = AnyResources(), need = AnyResources(), more = AnyResources();
     Resources both = need;
     Add(both, more);
-    RC_ASSERT(Fits(limit, used, need) || !Fits(limit, used, both));
+    RC_ASSERT((Fits(limit, used, need) || !Fits(limit, used, both)));
   }));
 }
 

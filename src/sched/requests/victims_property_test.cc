@@ -57,7 +57,7 @@ TEST(VictimsPropertyTest, EnoughOrNoneAndNotOneTooMany) {
     std::vector<NodeId> victims = ChooseVictims(c.unused, c.shortage);
     std::vector<NodeId> all = c.AllThat([](const UnusedNode&) { return true; });
     RC_ASSERT(victims.empty() == (c.Suffices({}) || !c.Suffices(all)));
-    RC_ASSERT(victims.empty() || c.Suffices(victims));
+    RC_ASSERT((victims.empty() || c.Suffices(victims)));
     for (const NodeId& spared : victims) {
       std::vector<NodeId> fewer = victims;
       std::erase(fewer, spared);
