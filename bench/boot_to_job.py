@@ -11,6 +11,7 @@ sshd greets, or its pod runs. What is before, and what is after until the client
 import argparse
 import contextlib
 import json
+import os
 import pathlib
 import socket
 import statistics
@@ -77,7 +78,6 @@ class Kubernetes:
         self.cloud.up()
         self.site = KubernetesSite(folder, hosts, self.cloud)
         self.site.settings["providers"] = [self.site.provider(context="kubernetes-faults")]
-        import os
         os.environ["KUBECONFIG"] = str(self.cloud.kubeconfig)
 
     def begin(self):
