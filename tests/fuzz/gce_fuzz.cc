@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "driver/cloud/api/token_client.h"
+#include "driver/cloud/api/url_text.h"
 #include "drivers/gce/api/compute.h"
 #include "drivers/gce/api/faults.h"
 #include "drivers/gce/compute/instance.h"
@@ -20,7 +21,7 @@ namespace gce = drivers::gce;
 
 void ReadObject(const boost::json::object& object) {
   gce::Operation operation = gce::ReadOperation(object);
-  gce::MeansNoCapacity(operation.code, operation.message);
+  gce::MeaningOf(operation.code, operation.message);
   gce::MetricIn(operation.message);
   gce::GceInstance instance = gce::ReadInstance(object);
   if (instance.disk_size < 0) std::abort();
@@ -39,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     gce::ReadFault(status, text);
     driver::cloud::api::ReadTokenFault(status, text);
   }
-  gce::LastSegment(std::string(text));
+  driver::cloud::api::LastSegment(std::string(text));
   boost::system::error_code error;
   boost::json::value value = boost::json::parse(text, error);
   if (error) return 0;
