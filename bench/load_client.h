@@ -7,7 +7,7 @@
 #include "async/event.h"
 #include "async/task_group.h"
 #include "base/subscription.h"
-#include "store/cache/request_cache.h"
+#include "store/cache/cached_records.h"
 #include "store/store.h"
 
 namespace nodepool::bench {

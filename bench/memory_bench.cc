@@ -9,7 +9,7 @@
 
 #include "base/log/logging.h"
 #include "bench/figures.h"
-#include "store/cache/node_cache.h"
+#include "store/cache/cached_records.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::bench {

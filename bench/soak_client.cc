@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "base/random.h"
+#include "base/ids.h"
 #include "bench/load_client.h"
 #include "zk/wire/wire_client.h"
 

@@ -21,8 +21,8 @@
 #include <fstream>
 
 #include "async/task_group.h"
-#include "builder/files/directory_files.h"
-#include "net/http/curl_client.h"
+#include "builder/files/local_files.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <vector>
 
-#include "async/system_clock.h"
+#include "async/loop.h"
 #include "async/task_group.h"
 #include "bench/figures.h"
 #include "bench/zk_c_client.h"

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "base/error.h"
-#include "driver/cloud/cloud_provider.h"
-#include "drivers/fake/fake_adapter.h"
+#include "driver/cloud/cloud_driver.h"
+#include "drivers/fake/fake_driver.h"
 
 namespace nodepool::sim {
+
 namespace {
 
 using driver::QuotaInformation;

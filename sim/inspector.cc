@@ -7,14 +7,14 @@
 #include <set>
 
 #include "launcher/cleaners/deleted_node_worker.h"
-#include "model/decline_reasons.h"
 #include "model/image.h"
-#include "model/resources.h"
-#include "model/validation.h"
+#include "model/node.h"
+#include "model/node_request.h"
 #include "sim/flaky_cloud.h"
-#include "store/paths.h"
+#include "store/record_kinds.h"
 
 namespace nodepool::sim {
+
 namespace {
 
 using std::chrono::seconds;

@@ -9,12 +9,23 @@
 
 #include "async/event.h"
 #include "model/component.h"
-#include "sim/participant.h"
+#include "sim/flaky_cloud.h"
 #include "sim/scenario.h"
 #include "store/records.h"
+#include "zk/client.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::sim {
+
+// A process with a session: a launcher, or a consumer such as Zuul.
+struct Participant {
+  std::string name;  // "np1.2": the second life of launcher 1
+  bool is_launcher = false;
+  const zk::Client* client = nullptr;  // null once it is gone
+  ApiUser api;
+  // Set while its connection is cut, and some time after: changes since then may be unknown to it.
+  std::optional<SteadyTime> blind_since;
+};
 
 // Checks every change of the tree as it happens for what must never happen: the safety half of the
 // simulation.

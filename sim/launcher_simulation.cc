@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "base/log/logging.h"
-#include "sim/simulate.h"
+#include "sim/world.h"
 
 int main(int argc, char** argv) {
   using namespace nodepool;

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/subscription.h"
-#include "zk/testing/faulty_zk.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::sim {

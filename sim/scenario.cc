@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/resources.h"
-#include "model/validation.h"
+#include "model/image.h"
+#include "model/node.h"
 
 namespace nodepool::sim {
 namespace {
@@ -59,7 +59,7 @@ std::shared_ptr<driver::LabelConfig> MakeLabel(const Size& size) {
 }
 
 // A label that boots from the uploads of an image, and the one for their validation
-// (driver/loading/validation_labels.h).
+// (driver/loading/load_config.h).
 void OfferImage(driver::PoolConfig& pool) {
   for (const LabelName& name : {LabelName(kImageLabel), ValidationLabel(LabelName(kImageLabel))}) {
     auto label = MakeLabel(kSizes[0]);

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
+#include "base/ids.h"
 #include "driver/loading/load_config.h"
 #include "drivers/fake/fake_config.h"
-#include "sim/manner.h"
+#include "sim/flaky_cloud.h"
 
 namespace nodepool::sim {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "model/resources.h"
-#include "model/validation.h"
+#include "model/image.h"
+#include "model/node.h"
 
 namespace nodepool::sim {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/log/logging.h"
-#include "base/testing/often.h"
-#include "sim/simulate.h"
+#include "base/testing/test_environment.h"
+#include "sim/world.h"
 
 namespace nodepool::sim {
 namespace {

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "async/await_note.h"
+#include "async/loop.h"
 #include "async/task.h"
 
 namespace nodepool {

@@ -5,7 +5,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 
-#include "async/await_note.h"
+#include "async/loop.h"
 #include "base/scope_exit.h"
 
 namespace nodepool {

@@ -1,5 +1,6 @@
 #include "async/event.h"
 
+#include <algorithm>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -8,7 +9,7 @@
 #include <functional>
 #include <list>
 
-#include "async/await_note.h"
+#include "async/loop.h"
 
 namespace nodepool {
 
@@ -79,5 +80,52 @@ Task<> Event::Wait() {
 }
 
 bool WaitList::empty() const { return state_->waiters.empty(); }
+
+Task<> Progress::WaitFor(std::uint64_t number) {
+  if (number <= reached_) co_return;
+  auto executor = co_await boost::asio::this_coro::executor;
+  AwaitNote note(executor, name_);
+  while (reached_ < number) co_await waiting_[number].Wait();
+}
+
+void Progress::Reach(std::uint64_t number) {
+  if (number <= reached_) return;
+  reached_ = number;
+  while (!waiting_.empty() && waiting_.begin()->first <= number) {
+    waiting_.begin()->second.NotifyAll();
+    waiting_.erase(waiting_.begin());
+  }
+}
+
+Task<Gate::Pass> Gate::Enter() {
+  if (free_ > 0) {
+    --free_;
+    co_return Pass(this);
+  }
+  auto waiter = std::make_shared<Waiter>();
+  waiting_.push_back(waiter);
+  try {
+    co_await waiter->is_let_in.Wait();
+  } catch (...) {
+    Withdraw(waiter);
+    throw;
+  }
+  co_return Pass(this);
+}
+
+void Gate::Leave() {
+  if (waiting_.empty()) {
+    ++free_;
+    return;
+  }
+  waiting_.front()->is_let_in.Set();
+  waiting_.pop_front();
+}
+
+// A task that is cancelled at the moment when it is let in passes its place on.
+void Gate::Withdraw(const std::shared_ptr<Waiter>& waiter) {
+  if (waiter->is_let_in.is_set()) return Leave();
+  waiting_.erase(std::ranges::find(waiting_, waiter));
+}
 
 }  // namespace nodepool

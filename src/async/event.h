@@ -1,11 +1,17 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "async/task.h"
+#include "base/scope_exit.h"
 
 namespace nodepool {
 
@@ -97,6 +103,108 @@ class Queue {
  private:
   std::deque<T> items_;
   WaitList waiters_;
+};
+
+// A number that grows, and the tasks that wait until it has reached theirs. Each of them is woken
+// once, when it has: a step costs only as much as the tasks it wakes, however many wait for later
+// ones.
+class Progress {
+ public:
+  // `name`, a literal, says in a task dump what the waiting tasks wait for.
+  explicit Progress(const char* name) : name_(name) {}
+
+  // Ends when `number` is reached, at once when it has been.
+  Task<> WaitFor(std::uint64_t number);
+  // All numbers up to `number` are reached. It never decreases.
+  void Reach(std::uint64_t number);
+
+ private:
+  const char* name_;
+  std::uint64_t reached_ = 0;
+  std::map<std::uint64_t, WaitList> waiting_;  // by the number that they wait for
+};
+
+// Limits how many tasks are inside at a time; the rest wait in order of arrival. Outlives all tasks
+// that are inside or wait.
+class Gate {
+ public:
+  explicit Gate(int places) : free_(places) {}
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  // A place inside, released by its destruction.
+  class Pass {
+   public:
+    Pass() = default;
+    explicit Pass(Gate* gate) : gate_(gate) {}
+    Pass(Pass&& other) noexcept : gate_(std::exchange(other.gate_, nullptr)) {}
+    Pass& operator=(Pass&& other) noexcept {
+      std::swap(gate_, other.gate_);
+      return *this;
+    }
+    ~Pass() {
+      if (gate_ != nullptr) gate_->Leave();
+    }
+
+   private:
+    Gate* gate_ = nullptr;
+  };
+
+  Task<Pass> Enter();
+
+ private:
+  struct Waiter {
+    Event is_let_in;
+  };
+
+  void Leave();
+  void Withdraw(const std::shared_ptr<Waiter>& waiter);
+
+  int free_;
+  std::deque<std::shared_ptr<Waiter>> waiting_;
+};
+
+// One value that is loaded once, on demand. Concurrent callers wait for one load; its failure is
+// thrown to the caller that started it, and the next one tries again. (For many values by key:
+// AsyncCache.) Value is copied; use a pointer for large ones.
+template <class Value>
+class AsyncValue {
+ public:
+  using Load = std::function<Task<Value>()>;
+
+  explicit AsyncValue(Load load) : load_(std::move(load)) {}
+  AsyncValue(const AsyncValue&) = delete;
+  AsyncValue& operator=(const AsyncValue&) = delete;
+
+  Task<Value> Get() {
+    while (is_loading_) co_await loaded_.Wait();
+    if (value_) co_return *value_;
+    is_loading_ = true;
+    ScopeExit done([this] {
+      is_loading_ = false;
+      loaded_.NotifyAll();
+    });
+    std::uint64_t generation = generation_;
+    Value value = co_await load_();
+    if (generation == generation_) value_ = value;
+    co_return value;
+  }
+
+  // nullopt when it is not (yet) known.
+  const std::optional<Value>& Find() const { return value_; }
+
+  // The next Get() loads it again; the result of a load in progress is not stored.
+  void Clear() {
+    value_.reset();
+    ++generation_;
+  }
+
+ private:
+  Load load_;
+  std::optional<Value> value_;
+  bool is_loading_ = false;
+  std::uint64_t generation_ = 0;
+  WaitList loaded_;
 };
 
 }  // namespace nodepool

@@ -6,7 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <fstream>
 
-#include "base/testing/temporary_folder.h"
+#include "base/testing/test_environment.h"
 
 namespace nodepool {
 namespace {

@@ -1,14 +1,23 @@
 #include "async/loop.h"
 
+#include <pthread.h>
+
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "async/await_note.h"
 #include "async/event.h"
-#include "async/system_clock.h"
+#include "async/task_group.h"
 #include "base/scope_exit.h"
 
 namespace nodepool {
+
+AwaitNote::AwaitNote(const boost::asio::any_io_executor& executor, std::string_view what,
+                     std::string_view about, std::optional<SteadyTime> until)
+    : what_(what), about_(about), until_(until) {
+  using Executor = TaskExecutor<boost::asio::io_context::executor_type>;
+  if (const auto* own = executor.target<Executor>()) own->task()->awaits.push_back(*this);
+}
 
 Clock::TimerId SystemClock::CallAt(SteadyTime when, std::move_only_function<void()> callback) {
   TimerId id = queue_.Add(when, std::move(callback));
@@ -77,5 +86,17 @@ std::size_t Loop::RunReady() {
 }
 
 void Loop::Stop() { context_.stop(); }
+
+LoopThread::LoopThread(const std::string& name)
+    : work_(loop_.context().get_executor()), thread_([this] { loop_.Run(); }) {
+  pthread_setname_np(thread_.native_handle(), name.c_str());
+}
+
+void LoopThread::End() {
+  if (!thread_.joinable()) return;
+  // Not from here: a thread that has not begun to run the loop would miss it.
+  boost::asio::post(loop_.context(), [this] { loop_.Stop(); });
+  thread_.join();
+}
 
 }  // namespace nodepool

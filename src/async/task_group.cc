@@ -4,7 +4,6 @@
 #include <boost/asio/post.hpp>
 #include <cassert>
 
-#include "async/task_executor.h"
 #include "base/error.h"
 
 namespace nodepool {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <string>
 #include <unordered_map>
 
 namespace nodepool {
@@ -76,5 +78,16 @@ class ManualClock : public Clock {
   Duration elapsed_{0};
   TimerQueue timers_;
 };
+
+// Points in time as text, always in UTC. A reader returns nullopt for malformed text, and for times that the
+// clock does not reach (after 2112) the last one that it does, as FromSeconds.
+
+// "2026-01-31T12:00:00Z"; reads "+00:00" for "Z", too, and ignores a fraction of a second.
+std::string Iso8601(WallTime time);
+std::optional<WallTime> ParseIso8601(const std::string& text);
+
+// "Sat, 31 Jan 2026 12:00:00 GMT", as in headers of HTTP.
+std::string HttpDate(WallTime time);
+std::optional<WallTime> ParseHttpDate(const std::string& text);
 
 }  // namespace nodepool

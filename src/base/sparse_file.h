@@ -6,6 +6,19 @@
 
 namespace nodepool {
 
+// Bytes that are made while they are read, in order. Its functions may block.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+
+  // The next bytes, at most `size`; fewer, or none, although it is not at its end: one call does a bounded
+  // part of the work. Errors: why they cannot be made.
+  virtual std::string Read(std::size_t size) = 0;
+  virtual bool is_at_end() const = 0;
+  // How much of what they are made of has been read.
+  virtual std::uint64_t place() const = 0;
+};
+
 // A regular file that is read in any order, such as the image of a build. Most of such a file may be holes,
 // which cost neither reading nor memory of the system's cache: ask before you read. Its functions block; they
 // may be called from several threads.

@@ -7,9 +7,10 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "base/testing/temporary_folder.h"
+#include "base/testing/test_environment.h"
 
 namespace nodepool {
+
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -66,4 +67,5 @@ TEST_F(SparseFileTest, AFileThatBecomesShorterIsAnError) {
 }
 
 }  // namespace
+
 }  // namespace nodepool

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/byte_source.h"
+#include "base/sparse_file.h"
 
 struct z_stream_s;
 

@@ -1,15 +1,52 @@
 #include "base/text.h"
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
+#include <sodium/crypto_shorthash.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
-#include "base/utf8.h"
+#include "base/crypto.h"
 
 namespace nodepool {
+
+std::size_t HashText(std::string_view text) {
+  // Never destroyed: the destructors of other static objects may need it.
+  static const std::string& key = *new std::string(SecretBytes(crypto_shorthash_KEYBYTES));
+  std::uint64_t hash = 0;
+  static_assert(sizeof(hash) == crypto_shorthash_BYTES);
+  crypto_shorthash(reinterpret_cast<unsigned char*>(&hash),
+                   reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                   reinterpret_cast<const unsigned char*>(key.data()));
+  return hash;
+}
+
+Utf8Character FirstCharacter(std::string_view bytes) {
+  auto lead = static_cast<std::uint8_t>(bytes.front());
+  const Utf8Character malformed{lead, 1, true};
+  std::size_t length = lead < 0x80         ? 1
+                       : lead >> 5 == 0x6  ? 2
+                       : lead >> 4 == 0xe  ? 3
+                       : lead >> 3 == 0x1e ? 4
+                                           : 0;
+  if (length == 0 || length > bytes.size()) return malformed;
+  char32_t code = length == 1 ? lead : lead & (0x7f >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    auto next = static_cast<std::uint8_t>(bytes[i]);
+    if (next >> 6 != 0x2) return malformed;
+    code = code << 6 | (next & 0x3f);
+  }
+  bool overlong =
+      (length == 2 && code < 0x80) || (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  if (overlong || surrogate || code > 0x10ffff) return malformed;
+  return {code, length, false};
+}
+
 namespace {
 
 // How many letters to insert, remove, replace or swap with their neighbours turn one word into the other.
@@ -139,6 +176,32 @@ std::string Excerpt(std::string_view text, std::size_t limit, std::string_view k
   std::string excerpt;
   AppendVisible(excerpt, text, limit, kept);
   return text.size() > limit ? excerpt + "..." : excerpt;
+}
+
+std::string Base64(std::string_view bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4, '\0');
+  // Writes a null after the text, where std::string has one.
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                  reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  return text;
+}
+
+std::optional<std::string> FromBase64(std::string_view text) {
+  std::size_t padding = text.size() - std::min(text.size(), text.find_last_not_of('=') + 1);
+  if (text.size() % 4 != 0 || padding > 2) return std::nullopt;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  int length =
+      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                      reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+  if (length < 0) return std::nullopt;
+  bytes.resize(static_cast<std::size_t>(length) - padding);
+  return bytes;
+}
+
+std::string Hex(std::string_view bytes) {
+  std::string text;
+  for (unsigned char byte : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", byte);
+  return text;
 }
 
 }  // namespace nodepool

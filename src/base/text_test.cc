@@ -2,8 +2,33 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace nodepool {
+
 namespace {
+
+TEST(TextHashTest, EqualTextsHaveEqualHashes) {
+  EXPECT_EQ(HashText("nodes/0000000001"), HashText(std::string("nodes/0000000001")));
+  EXPECT_NE(HashText("nodes/0000000001"), HashText("nodes/0000000002"));
+  EXPECT_NE(HashText(""), HashText(std::string(1, '\0')));
+}
+
+// Two texts of one std::hash, by its fixed seed.
+TEST(TextHashTest, TextsMadeForTheUsualHashDoNotCollide) {
+  const std::string one = "Uc[nB[GCN%i30gb]";
+  const std::string other = "w!gz.D7>xTdMUFo[";
+  EXPECT_EQ(std::hash<std::string>()(one), std::hash<std::string>()(other));
+  EXPECT_NE(HashText(one), HashText(other));
+}
+
+TEST(TextHashTest, TablesFindTextsWithoutCopies) {
+  TextMap<int> ages = {{"a", 1}};
+  TextSet names = {"a"};
+  EXPECT_EQ(ages.find(std::string_view("a"))->second, 1);
+  EXPECT_TRUE(names.contains(std::string_view("a")));
+  EXPECT_FALSE(names.contains(std::string_view("b")));
+}
 
 TEST(TextTest, NearestSpellingFindsTyposOnly) {
   std::vector<std::string> keys = {"min-ready", "max-ready-age", "name"};
@@ -58,5 +83,29 @@ TEST(TextTest, ExcerptIsBoundedAndPrintable) {
   EXPECT_EQ(Excerpt("abc", 3), "abc");
 }
 
+TEST(EncodingTest, Base64OfRfc4648) {
+  EXPECT_EQ(Base64(""), "");
+  EXPECT_EQ(Base64("f"), "Zg==");
+  EXPECT_EQ(Base64("fo"), "Zm8=");
+  EXPECT_EQ(Base64("foobar"), "Zm9vYmFy");
+}
+
+TEST(EncodingTest, Base64SurvivesARoundTrip) {
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte) {
+    bytes += static_cast<char>(byte);
+    EXPECT_EQ(FromBase64(Base64(bytes)), bytes);
+  }
+}
+
+TEST(EncodingTest, WhatIsNotBase64IsRefused) {
+  for (const char* text : {"Zg", "Zg=", "====", "Z===", "Zm9v!mFy", "Zm9v\nYm"}) {
+    EXPECT_EQ(FromBase64(text), std::nullopt) << text;
+  }
+}
+
+TEST(EncodingTest, HexHasTwoDigitsPerByte) { EXPECT_EQ(Hex(std::string_view("\x00\x0f\xff", 3)), "000fff"); }
+
 }  // namespace
+
 }  // namespace nodepool

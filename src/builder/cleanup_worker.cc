@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "base/scope_exit.h"
-#include "builder/view.h"
-#include "sched/images/image_upload.h"
+#include "builder/context.h"
+#include "sched/images/image_life.h"
 
 namespace nodepool::builder {
 namespace {

@@ -6,7 +6,7 @@
 #include "builder/image_providers.h"
 #include "builder/upload_worker.h"
 #include "builder/worker.h"
-#include "sched/images/image_cleanup.h"
+#include "sched/images/image_life.h"
 
 namespace nodepool::builder {
 

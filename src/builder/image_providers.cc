@@ -1,7 +1,7 @@
 #include "builder/image_providers.h"
 
-#include "async/attempt.h"
-#include "driver/loading/guarded_provider.h"
+#include "async/task.h"
+#include "driver/loading/load_drivers.h"
 
 namespace nodepool::builder {
 

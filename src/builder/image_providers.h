@@ -7,7 +7,6 @@
 #include "async/task_group.h"
 #include "builder/context.h"
 #include "driver/driver.h"
-#include "driver/image_store.h"
 
 namespace nodepool::builder {
 

@@ -1,4 +1,4 @@
-#include "base/testing/often.h"
+#include "base/testing/test_environment.h"
 #include "builder/builder_fixture_for_test.h"
 
 namespace nodepool::builder {

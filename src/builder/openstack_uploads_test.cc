@@ -2,7 +2,7 @@
 #include <boost/json/parse.hpp>
 
 #include "builder/builder_fixture_for_test.h"
-#include "drivers/openstack/imposter_driver_for_test.h"
+#include "drivers/openstack/openstack_fixture_for_test.h"
 
 namespace nodepool::builder {
 namespace {

@@ -1,17 +1,48 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "async/gate.h"
+#include "async/event.h"
+#include "async/loop.h"
+#include "base/log/logging.h"
+#include "builder/context.h"
 #include "builder/image_providers.h"
-#include "builder/retries.h"
 #include "builder/worker.h"
+#include "driver/driver.h"
 
 namespace nodepool::builder {
+
+// "sending the file, 40 %"
+std::string ToText(const driver::UploadProgress& progress);
+
+// Writes how far an upload has come where operators see it: when it has changed by a percent or is at another
+// step, and at most every ten seconds.
+class UploadProgressNotes {
+ public:
+  using Write = std::function<Task<>(std::string text)>;
+
+  // The loop outlives it.
+  UploadProgressNotes(Loop& loop, log::Logger logger, Write write)
+      : loop_(loop), logger_(std::move(logger)), write_(std::move(write)) {}
+
+  // May be called as often as there is news.
+  void Report(const driver::UploadProgress& progress);
+
+  // Writes until it is cancelled. A write that fails is repeated with the next news only.
+  Task<> Run();
+
+ private:
+  Loop& loop_;
+  log::Logger logger_;
+  Write write_;
+  std::string text_;
+  Event has_changed_{"progress of an upload"};
+};
 
 // Uploads the current build of each image to every provider that lists it, from the files on this host
 // (builder.md 10), a few at a time.

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "async/cleanup.h"
 #include "async/deadline.h"
 #include "async/event.h"
+#include "async/task.h"
 #include "base/text.h"
-#include "driver/machine_environment.h"
-#include "model/decline_reasons.h"
-#include "model/validation.h"
-#include "store/paths.h"
+#include "driver/provider_environment.h"
+#include "model/image.h"
+#include "model/node_request.h"
+#include "store/record_kinds.h"
 
 namespace nodepool::builder {
 namespace {

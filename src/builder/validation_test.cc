@@ -1,7 +1,6 @@
-#include "model/validation.h"
-
 #include "builder/builder_fixture_for_test.h"
-#include "store/paths.h"
+#include "model/image.h"
+#include "store/record_kinds.h"
 
 namespace nodepool::builder {
 namespace {

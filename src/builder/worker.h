@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "async/reconciler.h"
 #include "async/task_group.h"
-#include "async/wake_loop.h"
 #include "builder/context.h"
 
 namespace nodepool::builder {

@@ -6,11 +6,11 @@
 #include <boost/json/parse.hpp>
 #include <utility>
 
-#include "async/cleanup.h"
+#include "async/task.h"
 #include "async/task_group.h"
 #include "base/json_fields.h"
 #include "base/text.h"
-#include "model/decline_reasons.h"
+#include "model/node_request.h"
 #include "store/records.h"
 
 namespace nodepool::cli {

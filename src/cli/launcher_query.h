@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "listing/waiting_listing.h"
-#include "sched/requests/deciding_reason.h"
+#include "listing/record_listing.h"
+#include "sched/requests/reason.h"
 
 namespace nodepool::cli {
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
-#include "listing/row_filter.h"
+#include "listing/selection.h"
 #include "store/cache/caches.h"
 
 namespace nodepool::cli {
@@ -62,5 +64,52 @@ struct ListingCommand {
 // reader closes its output, both with status 0; a terminal is cleared before each table. `view.filter` must
 // use only columns that the listings have.
 Task<int> ShowListing(Context& context, ListingCommand command, View view);
+
+// Names of providers, images and labels on a command line that nobody knows, mostly misspelt ones.
+
+bool IsConfigured(const driver::LoadedConfig& config, const ProviderName& provider);
+
+// "nope is not configured, and there are no records of it", and the configured name that was meant.
+std::string UnknownProvider(const driver::LoadedConfig& config, const ProviderName& provider);
+std::string UnknownImage(const driver::LoadedConfig& config, const ImageName& image);
+
+// The providers and labels of the filter that are not configured.
+std::set<std::string> UnconfiguredWords(const driver::LoadedConfig& config, const listing::RowFilter& filter);
+
+// "nope is not configured, and there are no records of it", for each provider and label of the filter that is
+// neither configured nor in a row of the listing.
+std::vector<std::string> UnknownWords(const driver::LoadedConfig& config, const listing::Listing& listing,
+                                      const listing::RowFilter& filter);
+
+}  // namespace nodepool::cli
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace nodepool::cli {
+
+// The options --state, --label and --provider of a command. Must outlive the parsing.
+class FilterArguments {
+ public:
+  // Adds only the options for which there is a column.
+  void AddTo(CLI::App& command, const std::vector<listing::Column>& columns);
+  // The given filter. Throws CLI::ValidationError for an impossible value.
+  listing::RowFilter Filter(const std::vector<listing::Column>& columns) const;
+
+ private:
+  std::map<listing::Kind, std::vector<std::string>> words_;
+};
+
+// Declares a command that shows what `make` returns after parsing, with all listing options that apply to it;
+// its columns must not depend on the arguments. Returns the command, so that the caller can add options.
+CLI::App* AddListing(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& help,
+                     std::function<ListingCommand(Output)> make);
+
+// The same with --detail, whose help is `detail_help`. In detail a listing has the columns that it has
+// otherwise, and more, which --output may name without --detail, too.
+CLI::App* AddDetailedListing(CLI::App& app, Invocation& invocation, const std::string& name,
+                             const std::string& help, const std::string& detail_help,
+                             std::function<ListingCommand(Output, bool is_detailed)> make);
 
 }  // namespace nodepool::cli

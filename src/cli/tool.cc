@@ -1,6 +1,7 @@
 #include "cli/tool.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <pwd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,32 +13,83 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "async/attempt.h"
 #include "async/blocking_pool.h"
-#include "async/cleanup.h"
+#include "async/deadline.h"
+#include "async/task.h"
 #include "async/task_group.h"
+#include "base/ids.h"
 #include "base/log/log_setup.h"
-#include "base/random.h"
 #include "base/scope_exit.h"
 #include "base/version.h"
-#include "cli/arguments.h"
-#include "cli/await_server.h"
 #include "cli/command.h"
-#include "cli/commands/config_validate.h"
+#include "cli/commands/commands.h"
 #include "config/logging/log_file.h"
-#include "daemon/ask_launcher.h"
 #include "daemon/connection.h"
-#include "daemon/home.h"
-#include "daemon/host_name.h"
-#include "daemon/outside_drivers.h"
+#include "daemon/parse_arguments.h"
+#include "daemon/program.h"
 #include "daemon/web_address.h"
-#include "driver/loading/guarded_provider.h"
+#include "driver/driver.h"
 #include "driver/loading/load_config.h"
-#include "driver/operator_tools.h"
-#include "net/http/curl_client.h"
+#include "driver/loading/load_drivers.h"
 #include "net/http/http.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::cli {
+
+ServerAwaiter::ServerAwaiter(Loop& loop, ServerWait wait, zk::WireOptions& options)
+    : loop_(loop), wait_(std::move(wait)) {
+  if (wait_.asked) return;
+  options.on_trouble = [this](const std::string& why) {
+    trouble_ = why;
+    changed_.Set();
+  };
+}
+
+Task<> ServerAwaiter::Await(zk::Client& client) {
+  return wait_.asked ? AwaitAsAsked(client) : AwaitQuietly(client);
+}
+
+Task<> ServerAwaiter::AwaitQuietly(zk::Client& client) {
+  Subscription watch = client.OnSession([this](zk::SessionState) { changed_.Set(); });
+  SteadyTime deadline = loop_.SteadyNow() + wait_.usual;
+  while (client.state() != zk::SessionState::kConnected) {
+    if (client.state() == zk::SessionState::kClosed) throw daemon::RefusedForGood(wait_.servers);
+    if (IsRefused()) throw NoServer(wait_.usual);
+    changed_.Reset();
+    bool has_changed = co_await EndsBy(loop_, deadline, "a connection to ZooKeeper", changed_.Wait());
+    if (!has_changed) throw NoServer(wait_.usual);
+  }
+  Task<> check = daemon::CheckAdmission(client, wait_.servers);
+  bool is_answered = co_await EndsBy(loop_, deadline, "an answer of ZooKeeper", std::move(check));
+  if (!is_answered) throw NoServer(wait_.usual);
+}
+
+Task<> ServerAwaiter::AwaitAsAsked(zk::Client& client) {
+  Duration limit = *wait_.asked;
+  Task<> connection = daemon::AwaitConnection(loop_, client, wait_.servers);
+  if (limit == Duration::max()) {
+    co_await std::move(connection);
+    co_return;
+  }
+  SteadyTime deadline = loop_.SteadyNow() + limit;
+  bool is_there = co_await EndsBy(loop_, deadline, "a connection to ZooKeeper", std::move(connection));
+  if (!is_there) throw NoServer(limit);
+}
+
+Error ServerAwaiter::NoServer(Duration waited) const {
+  std::string reason = trouble_.empty() ? wait_.servers : trouble_;
+  if (wait_.is_embedded) {
+    return Error(
+        Verdict::kFail,
+        fmt::format("nodepool standalone does not run ({}); start it, or wait for it with --wait-for-server",
+                    reason));
+  }
+  double seconds = std::chrono::duration<double>(waited).count();
+  return Error(Verdict::kFail,
+               fmt::format("no ZooKeeper server answered within {} s ({}); check zookeeper-servers, or "
+                           "wait longer with --wait-for-server",
+                           seconds, reason));
+}
 
 namespace {
 

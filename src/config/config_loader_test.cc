@@ -7,6 +7,7 @@
 #include <fstream>
 
 namespace nodepool::config {
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -484,4 +485,5 @@ TEST_F(LoaderTest, ChrootsThatZooKeeperDoesNotTake) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::config

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -9,6 +11,11 @@
 #include "config/schema/section.h"
 
 namespace nodepool::config {
+
+// What is wrong with the name of an image that is to name files, znodes and arguments of commands; nullopt
+// for a good one. The Python implementation takes every name, so the file is loaded all the same, and no
+// image of such a name is built.
+std::optional<std::string_view> ImageNameFault(const ImageName& name);
 
 // The setting `diskimages` of the main file.
 Setting DiskImagesSetting();

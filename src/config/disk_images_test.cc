@@ -7,6 +7,7 @@
 #include "config/yaml/yaml_reader.h"
 
 namespace nodepool::config {
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -183,4 +184,5 @@ TEST(CanonicalJsonTest, TheOrderOfMappingsDoesNotMatterThatOfListsDoes) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::config

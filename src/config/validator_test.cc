@@ -7,6 +7,7 @@
 #include "config/yaml/yaml_reader.h"
 
 namespace nodepool::config {
+
 namespace {
 
 using ::testing::AllOf;
@@ -183,4 +184,5 @@ TEST(ValidatorTest, NamesThatAreGivenAgainAreErrors) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::config

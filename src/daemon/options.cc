@@ -7,13 +7,12 @@
 #include <filesystem>
 #include <iostream>
 
-#include "base/checked_output.h"
+#include "base/small_file.h"
 #include "base/version.h"
-#include "daemon/help_format.h"
-#include "daemon/home.h"
 #include "daemon/parse_arguments.h"
 
 namespace nodepool::daemon {
+
 namespace {
 
 int Print(const CLI::App& app, std::string_view text) {
@@ -77,6 +76,89 @@ std::optional<int> ParseOptions(int argc, char** argv, CLI::App& app, Options& o
   if (!options.pid_path.empty()) options.pid_path = Absolute(options.pid_path);
   for (std::string& directory : options.drivers_dirs) directory = Absolute(directory);
   return std::nullopt;
+}
+
+void AddWebappOption(CLI::App& app, bool& is_without_webapp) {
+  app.add_flag("--no-webapp", is_without_webapp, "do not start the web server");
+}
+
+std::shared_ptr<CLI::App> LauncherApp(LauncherOptions& options) {
+  return DaemonApp("nodepool-launcher", "Takes node requests from ZooKeeper and supplies machines", options,
+                   [&](CLI::App& app) { AddWebappOption(app, options.is_without_webapp); });
+}
+
+void AddBuilderOptions(CLI::App& app, BuilderOptions& options) {
+  constexpr int kMaxWorkers = 1000;
+  app.add_option("--build-workers", options.build_workers, "builds at a time")
+      ->check(CLI::Range(0, kMaxWorkers))
+      ->capture_default_str();
+  app.add_option("--upload-workers", options.upload_workers, "uploads at a time")
+      ->check(CLI::Range(0, kMaxWorkers))
+      ->capture_default_str();
+  app.add_flag(
+      "--finish-builds", options.finishes_builds,
+      "at SIGINT or SIGUSR1, wait for the builds and uploads that run; a second signal ends at once");
+}
+
+std::shared_ptr<CLI::App> BuilderApp(BuilderOptions& options) {
+  return DaemonApp("nodepool-builder", "Builds disk images and uploads them to the providers that use them",
+                   options, [&](CLI::App& app) { AddBuilderOptions(app, options); });
+}
+
+std::shared_ptr<CLI::App> RunnersApp(RunnersOptions& options) {
+  return DaemonApp("nodepool-runners", "Runs jobs of GitHub Actions on nodes, a node for each job", options,
+                   [](CLI::App&) {});
+}
+
+namespace {
+
+void AddCommonOptions(CLI::App& app, StandaloneOptions& options) {
+  AddBuilderOptions(app, options);
+  AddWebappOption(app, options.is_without_webapp);
+}
+
+}  // namespace
+
+StandaloneOptions StandaloneDefaults() {
+  StandaloneOptions options;
+  options.pid_path.clear();
+  options.log_path.clear();
+  return options;
+}
+
+std::shared_ptr<CLI::App> StandaloneApp(StandaloneOptions& options) {
+  return DaemonApp("nodepool standalone",
+                   "Runs launcher, builder (with images-dir), web server and, without zookeeper-servers, a "
+                   "ZooKeeper server in one process",
+                   options, [&](CLI::App& app) {
+                     AddCommonOptions(app, options);
+                     app.add_flag("--try", options.is_trial,
+                                  "show what a launcher makes of the file, with a ZooKeeper and a web server "
+                                  "of its own: launch, delete, build and upload nothing")
+                         ->excludes("--no-webapp");
+                   });
+}
+
+StandaloneOptions NodepooldDefaults() {
+  StandaloneOptions options;
+  LauncherOptions launcher;
+  options.pid_path = launcher.pid_path;
+  options.log_path = launcher.log_path;
+  return options;
+}
+
+std::shared_ptr<CLI::App> NodepooldApp(StandaloneOptions& options) {
+  return DaemonApp("nodepoold", "Runs launcher, builder (with images-dir) and web server in one process",
+                   options, [&](CLI::App& app) {
+                     AddCommonOptions(app, options);
+                     app.add_flag("--no-builder", options.is_without_builder, "build and upload no images");
+                     app.add_flag(
+                         "--no-launches", options.is_without_launches,
+                         "launch no nodes; requests get what is ready, or wait for another launcher");
+                     app.add_flag("--no-deletes", options.is_without_deletes,
+                                  "delete no nodes, clean nothing up and listen to no job events; "
+                                  "another launcher has to");
+                   });
 }
 
 }  // namespace nodepool::daemon

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log/log_setup.h"
-#include "daemon/config_path.h"
+#include "daemon/parse_arguments.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;
@@ -47,5 +47,68 @@ std::shared_ptr<CLI::App> DaemonApp(const std::string& name, const std::string& 
 // Fills the options that DaemonApp was called with. Returns the exit status if there is nothing to run: 0
 // after --help or --version, 2 after a usage error, which has been reported on stderr.
 std::optional<int> ParseOptions(int argc, char** argv, CLI::App& app, Options& options);
+
+// The command line of nodepool-launcher (operations.md 3.1).
+struct LauncherOptions : Options {
+  LauncherOptions() {
+    pid_path = "/var/run/nodepool/nodepool.pid";
+    log_path = "/var/log/nodepool/nodepool.log";
+  }
+  bool is_without_webapp = false;
+};
+
+// Declares --no-webapp, for a command line with further options.
+void AddWebappOption(CLI::App& app, bool& is_without_webapp);
+
+// See DaemonApp.
+std::shared_ptr<CLI::App> LauncherApp(LauncherOptions& options);
+
+// The command line of nodepool-builder (builder.md 2.1).
+struct BuilderOptions : Options {
+  BuilderOptions() {
+    pid_path = "/var/run/nodepool/nodepool-builder.pid";
+    log_path = "/var/log/nodepool/nodepool-builder.log";
+  }
+  int build_workers = 1;
+  int upload_workers = 4;
+  bool finishes_builds = false;  // on stop
+};
+
+// Declares them, for a command line with further options.
+void AddBuilderOptions(CLI::App& app, BuilderOptions& options);
+
+// See DaemonApp.
+std::shared_ptr<CLI::App> BuilderApp(BuilderOptions& options);
+
+// The command line of nodepool-runners (runners.md 6).
+struct RunnersOptions : Options {
+  RunnersOptions() {
+    pid_path = "/var/run/nodepool/nodepool-runners.pid";
+    log_path = "/var/log/nodepool/nodepool-runners.log";
+  }
+};
+
+// See DaemonApp.
+std::shared_ptr<CLI::App> RunnersApp(RunnersOptions& options);
+
+// The command line of a program that is launcher and builder in one process.
+struct StandaloneOptions : BuilderOptions {
+  bool is_without_webapp = false;
+  bool is_without_builder = false;
+  // What the launcher leaves to other launchers (launcher::Duties).
+  bool is_without_launches = false;
+  bool is_without_deletes = false;
+  bool is_trial = false;  // main/nodepool.h; of `nodepool standalone` only
+};
+
+// Of `nodepool standalone`, which always runs in the foreground.
+StandaloneOptions StandaloneDefaults();
+// See DaemonApp.
+std::shared_ptr<CLI::App> StandaloneApp(StandaloneOptions& options);
+
+// Of `nodepoold`, the daemon of the releases until 2017 (operations.md 13.1).
+StandaloneOptions NodepooldDefaults();
+// See DaemonApp.
+std::shared_ptr<CLI::App> NodepooldApp(StandaloneOptions& options);
 
 }  // namespace nodepool::daemon

@@ -3,11 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "daemon/builder_options.h"
-#include "daemon/launcher_options.h"
-#include "daemon/standalone_options.h"
-
 namespace nodepool::daemon {
+
 namespace {
 
 using ::testing::EndsWith;
@@ -113,4 +110,5 @@ TEST(DaemonOptionsTest, AMisspeltOptionIsNamedWithTheNearest) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::daemon

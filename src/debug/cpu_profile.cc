@@ -12,8 +12,7 @@
 #include <fstream>
 #include <map>
 
-#include "debug/native_stacks.h"
-#include "debug/threads.h"
+#include "debug/stack_dump.h"
 
 namespace nodepool::debug {
 namespace {

@@ -12,9 +12,7 @@
 #include "async/event.h"
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
-#include "debug/native_stacks.h"
 #include "debug/stack_dump.h"
-#include "debug/task_dump.h"
 #include "debug/watchdog.h"
 
 namespace nodepool::debug {

@@ -8,7 +8,7 @@
 
 #include "async/loop.h"
 #include "base/log/logging.h"
-#include "debug/native_stacks.h"
+#include "debug/stack_dump.h"
 
 namespace nodepool::debug {
 

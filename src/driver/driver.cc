@@ -2,10 +2,20 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "driver/image_store.h"
-#include "driver/operator_tools.h"
 
 namespace nodepool::driver {
+
+QuotaInformation PoolConfig::Limit() const {
+  Resources all = limits;
+  all[resource::kInstances] = max_servers;
+  return QuotaInformation::Limit(std::move(all));
+}
+
+Task<bool> NodeRequestHandler::CheckReusableNode(const store::StoredNode&) { co_return true; }
+
+Task<> NodeRequestHandler::SetNodeMetadata(Node&) { co_return; }
+
+Task<> Provider::LookAgain() { co_return; }
 
 namespace {
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "store/cache/component_registry.h"
-#include "store/cache/image_cache.h"
-#include "store/cache/node_cache.h"
-#include "store/cache/request_cache.h"
+#include <boost/json/value.hpp>
+#include <functional>
+
+#include "store/cache/cached_records.h"
 #include "store/store.h"
 
 namespace nodepool::driver {
@@ -20,5 +20,13 @@ struct RecordsEnvironment {
   // Null: nothing is known of other programs.
   const store::ComponentRegistry* components = nullptr;
 };
+
+// Runs `change` on a node's record under its lock, if the node is free and no other client has the lock.
+// Returns whether the record was written.
+Task<bool> ChangeFreeNode(store::Store& store, NodeId id, std::function<store::Change(Node&)> change);
+
+// Marks the node for deletion, if it is free, no other client has the lock, and its machine is still this
+// one. Returns whether it did.
+Task<bool> DeleteFreeNode(store::Store& store, NodeId id, boost::json::value external_id, WallTime now);
 
 }  // namespace nodepool::driver

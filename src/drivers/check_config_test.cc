@@ -1,13 +1,12 @@
 // What `nodepool config-validate` finds in configurations with which no launcher starts, or not as meant.
-#include "driver/loading/check_config.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <fstream>
 
-#include "base/testing/temporary_folder.h"
+#include "base/testing/test_environment.h"
+#include "driver/loading/config_follower.h"
 #include "drivers/fake/fake_driver.h"
 #include "drivers/openstack/openstack_driver.h"
 #include "drivers/schemas/known_drivers.h"

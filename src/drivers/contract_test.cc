@@ -8,7 +8,7 @@
 #include "async/testing/virtual_time.h"
 #include "base/scope_exit.h"
 #include "drivers/example/example_adapter.h"
-#include "drivers/fake/fake_adapter.h"
+#include "drivers/fake/fake_driver.h"
 #include "drivers/gce/gce_fixture_for_test.h"
 #include "drivers/kubernetes/kubernetes_fixture_for_test.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"

@@ -4,7 +4,7 @@
 
 #include "drivers/aws/config/aws_settings.h"
 #include "drivers/fake/fake_config.h"
-#include "drivers/gce/config/gce_settings.h"
+#include "drivers/gce/config/gce_config.h"
 #include "drivers/kubernetes/config/kubernetes_config.h"
 #include "drivers/openstack/config/openstack_config.h"
 #include "drivers/schemas/known_drivers.h"

@@ -1,9 +1,12 @@
-// What a launcher leaves when it dies at any moment, and how soon another launcher has cleaned it up: the
-// table "When something dies" of ARCHITECTURE.md, row by row.
-#include "base/testing/often.h"
+#include "base/testing/test_environment.h"
 #include "launcher/cloud_fixture_for_test.h"
+#include "launcher/launcher_fixture_for_test.h"
 
 namespace nodepool::launcher {
+
+// What a launcher leaves when it dies at any moment, and how soon another launcher has cleaned it up: the
+// table "When something dies" of ARCHITECTURE.md, row by row.
+
 namespace {
 
 using std::chrono::minutes;
@@ -280,4 +283,167 @@ TEST_F(CrashTest, NextLauncherFindsWhatTheLastOneLeft) {
 }
 
 }  // namespace
+
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class SessionTest : public LauncherTest {};
+
+// BB-30, LA-81, coordination.17.5
+TEST_F(SessionTest, LostSessionDropsEverythingAndRecovers) {
+  script().launch_time = seconds(20);
+  Running& running = StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  std::string before = Children("/nodepool/components/pool").at(0);
+  std::string launcher_id = *Read(Nodes()[0])->launcher;
+  zk_.ExpireSession(*running.client);
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, minutes(5)));
+  EXPECT_TRUE(Await([&] { return Nodes().size() == 1; })) << "the abandoned launch's node is deleted";
+  auto pools = Children("/nodepool/components/pool");
+  ASSERT_EQ(pools.size(), 1u);
+  EXPECT_NE(pools[0], before) << "a new sequence number";
+  EXPECT_EQ(NodeOf(id).launcher, launcher_id) << "the same id";
+}
+
+TEST_F(SessionTest, TheLauncherIsNotReadyWithoutZooKeeper) {  // D-64
+  Running& running = StartLauncher();
+  ASSERT_TRUE(running.launcher->is_ready());
+  zk_.Disconnect(*running.client);
+  time_.Advance(seconds(1));
+  EXPECT_FALSE(running.launcher->is_ready());
+  EXPECT_EQ(running.launcher->WhyNotReady(), "ZooKeeper cannot be reached.");
+  zk_.Reconnect(*running.client);
+  EXPECT_TRUE(Await([&] { return running.launcher->is_ready(); }));
+}
+
+// No event announces a deletion that a lost session interrupted before it held the lock; the sweep finds the
+// node.
+TEST_F(SessionTest, InterruptedDeletionIsTakenUpAgain) {
+  Running& running = StartLauncher();
+  for (int i = 0; i < 20; ++i) {
+    AddNode(NodeState::kUsed);
+    zk_.ExpireSession(*running.client);
+  }
+  EXPECT_TRUE(Await([&] { return Nodes().empty(); }, minutes(5)));
+}
+
+TEST_F(SessionTest, ShortInterruptionCostsNothing) {
+  script().launch_time = seconds(20);
+  Running& running = StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  zk_.Disconnect(*running.client);
+  time_.Advance(seconds(5));
+  zk_.Reconnect(*running.client);
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(30)));
+  EXPECT_EQ(script().launches, 1);
+}
+
+// D-05: what another launcher has taken over meanwhile is not touched.
+TEST_F(SessionTest, LauncherThatComesBackWritesNothingUnderItsOldLocks) {
+  script().launch_time = seconds(60);
+  Running& sleeper = StartLauncher("np01");
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  zk_.Disconnect(*sleeper.client);
+  zk_.ExpireSession(*sleeper.client);
+  script().launch_time = seconds(0);
+  StartLauncher("np02");
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  NodeRequest served = *Read(id);
+  zk_.Reconnect(*sleeper.client);
+  time_.Advance(minutes(5));
+  EXPECT_EQ(ToJson(*Read(id)), ToJson(served));
+  EXPECT_EQ(Nodes(), served.nodes);
+}
+
+}  // namespace
+
+namespace {
+
+class StopTest : public LauncherTest {
+ protected:
+  // Stops a launcher during a deletion that takes `delete_time`; returns how long the stop took.
+  Duration StopWhileDeleting(Duration delete_time) {
+    script().delete_time = delete_time;
+    Running& running = StartLauncher();
+    AddNode(NodeState::kUsed);
+    EXPECT_TRUE(Await([&] { return script().deletions == 1; }));
+    SteadyTime before = time_.loop().SteadyNow();
+    StopLauncher(running);
+    return time_.loop().SteadyNow() - before;
+  }
+};
+
+TEST_F(StopTest, GivesRequestsBack) {  // D-24
+  script().launch_time = std::chrono::hours(1);
+  Running& running = StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  StopLauncher(running);
+  EXPECT_EQ(Read(id)->state, RequestState::kRequested);
+  EXPECT_TRUE(Read(id)->declined_by.empty());
+  EXPECT_FALSE(IsLocked(Nodes()[0]));
+}
+
+// Also requests that wait for capacity; the nodes that they already have become free.
+TEST_F(StopTest, NodesOfUnfinishedRequestsBecomeFree) {  // D-24
+  AddPool("cloud", "main", {"small", "large"}).max_servers = 2;
+  Running& running = StartLauncher();
+  auto nodes = Use({"large"});
+  RequestId id = Request({"small", "small"});
+  ASSERT_TRUE(Await([&] { return IsPaused() && NodesIn(NodeState::kReady).size() == 1; }));
+  StopLauncher(running);
+  EXPECT_EQ(Read(id)->state, RequestState::kRequested);
+  EXPECT_EQ(FreeNodes(), 1);
+  EXPECT_FALSE(IsLocked(NodesIn(NodeState::kReady)[0]));
+  EXPECT_THAT(Children("/nodepool/components/pool"), ::testing::IsEmpty());
+  EXPECT_THAT(Children("/nodepool/components/launcher"), ::testing::IsEmpty());
+  EXPECT_THAT(Children("/nodepool/requests-lock/" + id.value), ::testing::IsEmpty());
+}
+
+TEST_F(StopTest, EndsWhenZooKeeperIsAway) {  // D-24
+  script().launch_time = std::chrono::hours(1);
+  Running& running = StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  zk_.Disconnect(*running.client);
+  SteadyTime before = time_.loop().SteadyNow();
+  StopLauncher(running);
+  EXPECT_LE(time_.loop().SteadyNow() - before, seconds(40));
+}
+
+TEST_F(StopTest, DeletionsUnderWayAreFinished) {  // BB-34
+  StopWhileDeleting(seconds(5));
+  EXPECT_TRUE(Nodes().empty());
+}
+
+TEST_F(StopTest, TheTimeOfAGracefulStopIsASetting) {  // D-24
+  config_->common.graceful_stop = seconds(4);
+  EXPECT_LE(StopWhileDeleting(std::chrono::hours(1)), seconds(5));
+}
+
+TEST_F(StopTest, ALauncherThatStopsIsNotReady) {
+  Running& running = StartLauncher();
+  EXPECT_TRUE(running.launcher->is_ready());
+  zk_.SetLatency(seconds(1));
+  TaskGroup group(time_.loop(), log::Logger("test"));
+  group.Spawn("stop", running.launcher->Stop());
+  time_.Advance(seconds(1));
+  EXPECT_FALSE(running.launcher->is_ready());
+  EXPECT_EQ(running.launcher->WhyNotReady(), "The launcher is starting or stopping.");
+  time_.Run(group.Join());
+}
+
+TEST_F(StopTest, EndsWhenACloudHangs) {  // D-24
+  EXPECT_LE(StopWhileDeleting(std::chrono::hours(1)), seconds(40));
+  EXPECT_EQ(NodesIn(NodeState::kDeleting).size(), 1u) << "left to the next launcher";
+  EXPECT_FALSE(IsLocked(Nodes()[0]));
+}
+
+}  // namespace
+
 }  // namespace nodepool::launcher

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "launcher/context.h"
-#include "zk/recipes/election.h"
+#include "zk/recipes/lock.h"
 
 namespace nodepool::launcher {
 

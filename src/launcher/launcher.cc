@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "async/attempt.h"
 #include "async/deadline.h"
-#include "async/stop_steps.h"
+#include "async/task.h"
+#include "async/task_group.h"
 #include "base/text.h"
 #include "base/version.h"
 

@@ -14,7 +14,6 @@
 #include "driver/testing/scripted_driver.h"
 #include "launcher/launcher.h"
 #include "zk/grouping_client.h"
-#include "zk/testing/faulty_zk.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::launcher {

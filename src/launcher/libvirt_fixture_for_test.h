@@ -1,6 +1,6 @@
 #pragma once
 
-#include "driver/cloud/cloud_provider.h"
+#include "driver/cloud/cloud_driver.h"
 #include "drivers/libvirt/libvirt_driver.h"
 #include "drivers/libvirt/testing/fake_hypervisor.h"
 #include "drivers/libvirt_schema.h"

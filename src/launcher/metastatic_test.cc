@@ -2,15 +2,15 @@
 // of the simulated cloud.
 #include <boost/json.hpp>
 
-#include "driver/cloud/cloud_provider.h"
-#include "driver/cloud/own_types.h"
+#include "driver/cloud/adapter.h"
+#include "driver/cloud/cloud_driver.h"
 #include "driver/testing/contract.h"
 #include "drivers/fake/fake_driver.h"
-#include "drivers/metastatic/backing_node.h"
+#include "drivers/metastatic/backing_nodes.h"
 #include "drivers/metastatic/metastatic_adapter.h"
 #include "drivers/metastatic/metastatic_driver.h"
 #include "launcher/launcher_fixture_for_test.h"
-#include "model/decline_reasons.h"
+#include "model/node_request.h"
 
 namespace nodepool::launcher {
 namespace {

@@ -9,10 +9,9 @@
 
 #include "async/reconciler.h"
 #include "async/task_group.h"
-#include "async/wake_loop.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
-#include "store/min_ready_requests.h"
+#include "store/transaction.h"
 
 namespace nodepool::launcher {
 

@@ -1,7 +1,10 @@
-// What is in a node's record, and in the cloud, after a launch (launcher.md 17).
 #include "launcher/cloud_fixture_for_test.h"
+#include "model/image.h"
 
 namespace nodepool::launcher {
+
+// What is in a node's record, and in the cloud, after a launch (launcher.md 17).
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -194,4 +197,270 @@ TEST_F(NodeRecordTest, ProviderWithoutTheUploadIsPassedOver) {  // LA-41
 }
 
 }  // namespace
+
+namespace {
+
+using std::chrono::seconds;
+
+class ReuseTest : public LauncherTest {
+ protected:
+  NodeId MakeFreeNode() {
+    RequestId id = Request({"small"});
+    EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+    NodeId node = Read(id)->nodes.at(0);
+    DeleteRequest(id);
+    EXPECT_TRUE(Await([&] { return Read(node)->is_free(); }));
+    return node;
+  }
+};
+
+TEST_F(ReuseTest, FulfilledRequestWithoutConsumerLeavesAFreeNode) {  // BB-08
+  StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  NodeId node = Read(id)->nodes[0];
+  DeleteRequest(id);
+  EXPECT_TRUE(Await([&] { return Read(node)->is_free(); }, seconds(1)));
+  EXPECT_FALSE(IsLocked(node));
+}
+
+TEST_F(ReuseTest, ReadyNodeOfAnUnknownRequestBecomesFree) {  // LA-64, coordination.17.19
+  StartLauncher();
+  NodeId node =
+      AddNode(NodeState::kReady, [](Node& record) { record.allocated_to = RequestId("100-0000000123"); });
+  EXPECT_TRUE(Await([&] { return Read(node)->is_free(); }, seconds(1)));
+}
+
+// D-04: the last client would take its own keys beside our fields as a sign that the node is still its own.
+TEST_F(ReuseTest, UnknownKeysStayAsLongAsTheNodeIsAllocated) {
+  StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  NodeId node = Read(id)->nodes.at(0);
+  ChangeNode(node, [](Node& record) { record.foreign.Add("build_id", "b-17"); });
+  EXPECT_EQ(Read(node)->foreign.unknown, R"("build_id": "b-17")");
+  DeleteRequest(id);
+  ASSERT_TRUE(Await([&] { return Read(node)->is_free(); }));
+  EXPECT_EQ(Read(node)->foreign.unknown, "");
+}
+
+TEST_F(ReuseTest, ReusesAFreeNodeUnlessReuseIsOff) {  // coordination.17.9, BB-10, BB-12
+  StartLauncher();
+  NodeId node = MakeFreeNode();
+  Node before = *Read(node);
+  time_.Advance(seconds(10));
+  RequestId second = Request({"small"}, [](NodeRequest& request) {
+    request.requestor = "other";
+    request.tenant_name = "t2";
+  });
+  ASSERT_TRUE(AwaitState(second, RequestState::kFulfilled));
+  EXPECT_EQ(Read(second)->nodes[0], node);
+  EXPECT_EQ(Read(node)->requestor, "other");
+  EXPECT_EQ(Read(node)->tenant_name, "t2");
+  EXPECT_EQ(Read(node)->launcher, before.launcher);
+  EXPECT_EQ(Read(node)->created_time, before.created_time);
+  EXPECT_EQ(Read(node)->state_time, before.state_time);
+  DeleteRequest(second);
+  ASSERT_TRUE(Await([&] { return Read(node)->is_free(); }));
+  RequestId third = Request({"small"}, [](NodeRequest& request) { request.reuse = false; });
+  ASSERT_TRUE(AwaitState(third, RequestState::kFulfilled));
+  EXPECT_NE(Read(third)->nodes[0], node);
+}
+
+TEST_F(ReuseTest, NodesOfOthersAreNotReused) {  // BB-11
+  AddPool("cloud", "second", {"elsewhere"});
+  StartLauncher();
+  RequestId owner = Request({"small"});
+  ASSERT_TRUE(AwaitState(owner, RequestState::kFulfilled));
+  std::set<NodeId> taboo = {Read(owner)->nodes[0]};
+  taboo.insert(AddNode(NodeState::kReady, [](Node& node) { node.pool = PoolName("second"); }));
+  NodeId locked = AddNode(NodeState::kReady);
+  taboo.insert(locked);
+  auto lock = time_.Run(client_store_->nodes.TryLock(locked));
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_FALSE(taboo.contains(Read(id)->nodes[0]));
+  time_.Run(lock->Unlock());
+}
+
+TEST_F(ReuseTest, RequestDeletedDuringLaunchLeavesAFreeNode) {  // BB-07, coordination.17.25
+  script().launch_time = seconds(10);
+  StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  DeleteRequest(id);
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
+  NodeId node = Nodes()[0];
+  EXPECT_FALSE(IsLocked(node));
+  RequestId next = Request({"small"});
+  ASSERT_TRUE(AwaitState(next, RequestState::kFulfilled));
+  EXPECT_EQ(Read(next)->nodes[0], node);
+}
+
+class ZoneTest : public CloudTest {
+ protected:
+  std::set<std::string> ZonesOf(const RequestId& id) {
+    std::set<std::string> zones;
+    for (const NodeId& node : NodesOf(id)) zones.insert(Read(node)->az.value_or("none"));
+    return zones;
+  }
+};
+
+TEST_F(ZoneTest, AllNodesOfARequestShareOneZone) {  // BB-02
+  AddCloud({.simulation = "availability-zones: [az1, az2, az3]"});
+  StartLauncher();
+  std::set<std::string> seen;
+  for (int i = 0; i < 10; ++i) {
+    RequestId id = Request({"small", "small"}, [](NodeRequest& request) { request.reuse = false; });
+    ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+    EXPECT_EQ(ZonesOf(id).size(), 1u);
+    seen.merge(ZonesOf(id));
+    auto nodes = Take(id);
+    Return(nodes);
+  }
+  EXPECT_GT(seen.size(), 1u) << "not always the same one";
+}
+
+TEST_F(ZoneTest, FreeNodesOfAnotherZoneAreDeleted) {  // D-22
+  AddCloud({.pool = "max-servers: 2"});
+  for (const char* zone : {"az1", "az2"}) {
+    AddNode(NodeState::kReady, [&](Node& node) {
+      node.az = zone;
+      node.resources = {{"instances", 1}};
+    });
+  }
+  StartLauncher();
+  RequestId id = Request({"small", "small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_THAT(ZonesOf(id), ::testing::SizeIs(1));
+}
+
+TEST_F(ZoneTest, ReusedNodeDecidesTheZoneOfTheOthers) {  // BB-13
+  AddCloud({.labels = {"small", "large"}, .simulation = "availability-zones: [az1, az2, az3]"});
+  StartLauncher();
+  for (int i = 0; i < 10; ++i) {
+    AddNode(NodeState::kReady, [](Node& node) { node.az = "az2"; });
+    RequestId id = Request({"small", "large", "large"});
+    ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+    EXPECT_THAT(ZonesOf(id), ::testing::ElementsAre("az2"));
+    auto nodes = Take(id);
+    Return(nodes);
+    ASSERT_TRUE(Await([&] { return Nodes().empty(); }));
+  }
+}
+
+TEST_F(ZoneTest, PoolMayNameItsZones) {  // LA-42
+  AddCloud({.pool = "availability-zones: [az2]"});
+  StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_THAT(ZonesOf(id), ::testing::ElementsAre("az2"));
+}
+
+TEST_F(ZoneTest, RenamedZonesAreFollowed) {  // LA-23
+  AddCloud();
+  StartLauncher();
+  auto nodes = Use({"small"});
+  Change([](drivers::FakeSimulation& cloud) { cloud.availability_zones = {"new"}; });
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_THAT(ZonesOf(id), ::testing::ElementsAre("new"));
+}
+
+}  // namespace
+
+namespace {
+
+using std::chrono::minutes;
+
+// An upload of the image `debian` that is being validated, and a pool whose label `small` boots the image.
+class ValidationNodesTest : public CloudTest {
+ protected:
+  void StartCloud() {
+    top_ = "diskimages: [{name: debian, validate: true}]";
+    AddCloud({.provider = "diskimages: [{name: debian}]", .image = "diskimage: debian"});
+    upload_ = AddUpload("debian");
+    SetUploadState(ImageState::kUploading);
+    StartLauncher();
+  }
+  void SetUploadState(ImageState state) {
+    ImageUpload upload = *ParseImageUpload(time_.Run(client_->Get(upload_))->data, time_.loop().Now());
+    upload.state = state;
+    time_.Run(client_->Set(upload_, ToJson(upload)));
+  }
+  RequestId RequestValidation() {
+    std::string build = upload_.substr(upload_.find("builds/") + 7, 32);
+    NodeRequest request = ValidationRequest(kLabel, ProviderName("cloud"),
+                                            {BuildId(build), UploadId("0000000001")}, time_.loop().Now());
+    return time_.Run(client_store_->requests.Create("200", std::move(request), false));
+  }
+  std::size_t NodeCount() { return time_.Run(client_store_->nodes.List()).size(); }
+
+  const LabelName kLabel = ValidationLabel(LabelName("small"));
+  std::string upload_;
+};
+
+// VAL-10
+TEST_F(ValidationNodesTest, AnUploadThatNobodyMayUseYetIsBootedForItsBuilder) {
+  StartCloud();
+  RequestId others = Request({"small"});
+  RequestId own = RequestValidation();
+  ASSERT_TRUE(AwaitState(own, RequestState::kFulfilled));
+  Node node = NodeOf(own);
+  EXPECT_EQ(node.image_id.value_or(""), upload_);
+  EXPECT_EQ(node.type, std::vector<LabelName>{kLabel});
+  EXPECT_TRUE(AwaitState(others, RequestState::kFailed)) << "there is no ready upload";
+  std::vector<store::LockedNode> taken = Take(own);
+  Return(taken);
+  EXPECT_TRUE(Await([&] { return NodeCount() == 0; }));
+  EXPECT_TRUE(cloud().servers().empty());
+}
+
+// VAL-11
+TEST_F(ValidationNodesTest, ItsNodeIsNotForOthers) {
+  StartCloud();
+  RequestId own = RequestValidation();
+  ASSERT_TRUE(AwaitState(own, RequestState::kFulfilled));
+  SetUploadState(ImageState::kReady);
+  DeleteRequest(own);
+  RequestId others = Request({"small"});
+  ASSERT_TRUE(AwaitState(others, RequestState::kFulfilled));
+  EXPECT_EQ(NodeOf(others).type, std::vector<LabelName>{LabelName("small")});
+  EXPECT_EQ(cloud().created_count(), 2u);
+  EXPECT_TRUE(Await([&] { return NodeCount() == 1; }, minutes(10))) << "the other one is deleted";
+}
+
+// VAL-11
+TEST_F(ValidationNodesTest, WhatIsReadyWhenTheRequestVanishesIsDeleted) {
+  StartCloud();
+  Change([](drivers::FakeSimulation& settings) { settings.create_latency = seconds(30); });
+  RequestId own = RequestValidation();
+  ASSERT_TRUE(AwaitState(own, RequestState::kPending));
+  DeleteRequest(own);
+  EXPECT_TRUE(Await([&] { return NodeCount() == 0; }, minutes(10)));
+  EXPECT_TRUE(cloud().servers().empty());
+}
+
+// VAL-12
+TEST_F(ValidationNodesTest, WhatDoesNotBootOpensNoBreaker) {
+  StartCloud();
+  Change([](drivers::FakeSimulation& settings) { settings.create_failure_rate = 1; });
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(AwaitState(RequestValidation(), RequestState::kFailed, minutes(20)));
+  EXPECT_FALSE(time_.Run(client_->Exists("/nodepool/breakers/cloud:main:" + kLabel.value)));
+  EXPECT_GE(cloud().create_attempts(), 15u);
+}
+
+// VAL-13
+TEST_F(ValidationNodesTest, WithoutTheSettingNobodyBootsIt) {
+  AddCloud({.provider = "diskimages: [{name: debian}]", .image = "diskimage: debian"});
+  top_ = "diskimages: [{name: debian}]";
+  upload_ = AddUpload("debian");
+  SetUploadState(ImageState::kUploading);
+  StartLauncher();
+  EXPECT_TRUE(AwaitState(RequestValidation(), RequestState::kFailed));
+}
+
+}  // namespace
+
 }  // namespace nodepool::launcher

@@ -1,19 +1,92 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "launcher/cluster_view.h"
+#include "async/event.h"
+#include "async/loop.h"
+#include "base/ids.h"
 #include "launcher/context.h"
 #include "launcher/provider_manager.h"
-#include "launcher/requests/waiting_requests.h"
-#include "sched/requests/decline.h"
-#include "store/components.h"
+#include "sched/requests/assigner.h"
+#include "sched/requests/fill.h"
+#include "sched/requests/question.h"
+#include "store/records.h"
+#include "store/unlocked_records.h"
 
 namespace nodepool::launcher {
+
+// What the decisions of all pools are based on; the Scheduler keeps it up to date.
+struct ClusterView {
+  sched::Registry registry;  // the pools of all launchers
+  sched::Queues queues;      // the requests that no launcher has accepted
+};
+
+// Free nodes that a request could not take; none is tried again for a while.
+class RejectedNodes {
+ public:
+  RejectedNodes(const Loop& loop, Duration pause) : loop_(loop), pause_(pause) {}
+
+  void Add(const NodeId& node) { until_[node] = loop_.SteadyNow() + pause_; }
+  bool Contains(const NodeId& node) const {
+    auto found = until_.find(node);
+    return found != until_.end() && loop_.SteadyNow() < found->second;
+  }
+
+  // The nodes that are not to be tried now.
+  std::set<NodeId> Current() {
+    std::erase_if(until_, [this](const auto& entry) { return loop_.SteadyNow() >= entry.second; });
+    std::set<NodeId> nodes;
+    for (const auto& [node, until] : until_) nodes.insert(node);
+    return nodes;
+  }
+  // When the next one may be tried again; SteadyTime::max(): there is none.
+  SteadyTime NextEnd() const {
+    SteadyTime next = SteadyTime::max();
+    for (const auto& [node, until] : until_) next = std::min(next, until);
+    return next;
+  }
+
+ private:
+  const Loop& loop_;
+  Duration pause_;
+  std::map<NodeId, SteadyTime> until_;
+};
+
+// An accepted request that waits for capacity. Everything it points to outlives its entry.
+struct WaitingRequest {
+  sched::FillPlan plan;           // with what it waits for
+  bool takes_free_nodes = false;  // of the labels that it waits for, except:
+  const RejectedNodes* rejected = nullptr;
+  Event* changed = nullptr;  // wakes it
+};
+
+// The accepted requests of a pool that wait, in service order.
+class WaitingRequests {
+ public:
+  void Put(const sched::ServiceOrder& order, WaitingRequest request);
+  void Remove(const sched::ServiceOrder& order);
+  // Null: there is none.
+  const WaitingRequest* Find(const sched::ServiceOrder& order) const;
+
+  void WakeAll() const;
+  bool AnyMissesCapacity() const;
+  // Whether any misses something that requests for other labels could take as well.
+  bool AnyHoldsBack() const;
+  // The pool's resources that they lack: all of them, or those before `before`.
+  std::set<std::string> Missing(const sched::ServiceOrder* before = nullptr) const;
+  // Whether any of them would take this free node.
+  bool AnyTakes(const store::StoredNode& node) const;
+
+ private:
+  std::map<sched::ServiceOrder, WaitingRequest> requests_;
+  std::set<std::pair<LabelName, sched::ServiceOrder>> takers_;  // of free nodes, by label
+};
 
 // A configured pool: its component record, what it offers, what is used of it, and which accepted requests
 // wait for it.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/metrics/metrics.h"
+#include "base/metrics.h"
 #include "model/node.h"
 
 namespace nodepool::launcher {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "async/attempt.h"
+#include "async/task.h"
 
 namespace nodepool::launcher {
 namespace {

@@ -7,12 +7,12 @@
 #include <set>
 #include <vector>
 
+#include "async/reconciler.h"
 #include "async/task_group.h"
-#include "async/wake_loop.h"
 #include "base/subscription.h"
-#include "launcher/pool_worker.h"
-#include "launcher/requests/promises.h"
-#include "launcher/requests/wait_log.h"
+#include "launcher/context.h"
+#include "launcher/requests/request_run.h"
+#include "launcher/requests/wait_reasons.h"
 #include "sched/requests/assigner.h"
 
 namespace nodepool::launcher {

@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "async/task_group.h"
-#include "base/random.h"
-#include "store/cache/node_cache.h"
-#include "store/cache/request_cache.h"
-#include "store/components.h"
+#include "base/ids.h"
+#include "store/cache/cached_records.h"
 #include "store/store.h"
+#include "store/unlocked_records.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::launcher {

@@ -1,21 +1,115 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "launcher/peers/peer_reasons.h"
-#include "launcher/requests/failed_requests.h"
+#include "async/loop.h"
+#include "async/task_group.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/subscription.h"
+#include "launcher/context.h"
+#include "launcher/provider_manager.h"
 #include "launcher/requests/wait_reasons.h"
 #include "launcher/scheduler.h"
-#include "launcher/status.h"
-#include "listing/problem.h"
+#include "listing/status.h"
+#include "model/component.h"
+#include "sched/requests/reason.h"
+#include "store/cache/cached_records.h"
 
 namespace nodepool::launcher {
+
+// The requests that have failed, whoever declined them, and that their clients have deleted since, for an
+// operator who asks why: those of the last hour, at most a thousand. Those for min-ready are not kept; they
+// fail again and again while a cloud is full.
+class FailedRequests {
+ public:
+  // Both outlive this.
+  FailedRequests(const Loop& loop, store::RequestCache& requests);
+
+  // By id; `requestor_data` and unknown keys but the reasons are left out.
+  const std::map<RequestId, store::StoredRequest>& Deleted();
+
+ private:
+  struct Deletion {
+    SteadyTime at;
+    RequestId id;
+  };
+
+  void Keep(const store::StoredRequest& request);
+  void DropOld();
+
+  const Loop& loop_;
+  std::map<RequestId, store::StoredRequest> requests_;
+  std::deque<Deletion> deletions_;  // of `requests_`, oldest first
+  Subscription subscription_;
+};
+
+// Where a launcher reports why requests wait, and how many at most another launcher asks for.
+inline constexpr const char* kReasonsTarget = "/api/v1/reasons?limit=500";
+inline constexpr std::size_t kMaxPeerReasons = 500;
+inline constexpr std::size_t kMaxPeerAnswer = 1 << 20;  // bytes
+
+using PeerAnswer = std::map<RequestId, sched::RequestReason>;
+
+// What the launcher on the host answered. It is trusted no more than records are: entries beyond the limit
+// are left out, texts are cut and made visible. Error(kInvalid) says what is wrong with the answer.
+Expected<PeerAnswer> ReadPeerAnswer(std::string_view answer, const std::string& hostname);
+
+// Sends GET `target` to the web server of the launcher on the host, and returns the body of a good answer of
+// at most kMaxPeerAnswer bytes; throws on any failure.
+using AskPeer = std::function<Task<std::string>(std::string hostname, WebServer server, std::string target)>;
+
+// Why requests wait according to the other launchers.
+//
+// While somebody wants to know, each of them is asked for all its reasons every three seconds, whatever the
+// number of requests; what they said is dropped when nobody has wanted it for 15 seconds. A launcher that is
+// slow or dead delays nobody: it is asked again when its time-out of two seconds is over, and counts as
+// silent meanwhile. At most 64 are asked, those of the first names.
+class PeerReasons {
+ public:
+  // `context` outlives it. `own_path` returns the path of this launcher's own announcement.
+  PeerReasons(Context& context, std::function<std::string()> own_path);
+
+  // Until then nobody is asked.
+  void AskBy(AskPeer ask) { ask_ = std::move(ask); }
+  // Somebody wants to know now.
+  void Want();
+  // Appends what others say of the request, and that those do not answer which could say it: they offer its
+  // labels, or, where it is accepted by another launcher, any of them may have it.
+  void AppendTo(std::vector<sched::RequestReason>& reasons, const RequestId& id,
+                const NodeRequest& request) const;
+  Task<> Stop() { return tasks_.Stop(); }
+
+ private:
+  struct Peer {
+    std::string hostname;
+    PeerAnswer reasons;
+    std::string failure;    // why the last question got no answer; empty: it got one, or was the first
+    bool is_asked = false;  // a question is under way
+  };
+
+  Task<> AskWhileWanted();
+  void AskAll();
+  Task<> Ask(std::string path, std::string hostname, std::optional<WebServer> server);
+  bool CouldServe(const Peer& peer, const NodeRequest& request) const;
+
+  Context& context_;
+  std::function<std::string()> own_path_;
+  log::Logger logger_;
+  AskPeer ask_;
+  std::map<std::string, Peer> peers_;  // by path of the announcement
+  SteadyTime wanted_until_{};
+  bool is_asking_ = false;
+  TaskGroup tasks_;
+};
 
 // What a launcher shows of its providers, pools and requests to programs and operators. Changes nothing.
 class View {
@@ -52,7 +146,7 @@ class View {
   // others, for as long as `see` wants more.
   void ForEachReason(const std::function<bool(const ReportedReason&)>& see, const RequestId& after) const;
 
-  // What operators should check, of the whole cluster (listing/find_problems.h), while the records are
+  // What operators should check, of the whole cluster (listing/status.h), while the records are
   // complete. The reasons of the 500 requests that wait for longest are known.
   listing::Problems Problems() const;
 

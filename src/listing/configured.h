@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "model/resources.h"
+#include "model/node.h"
 
 namespace nodepool::listing {
 

@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "listing/display_width.h"
+#include "listing/shown_text.h"
 
 namespace nodepool::listing {
+
 namespace {
 
 using Widths = std::vector<std::optional<std::size_t>>;
@@ -138,5 +139,123 @@ TEST(FitTest, NoLineIsWiderThanTheTerminal) {
   }
 }
 
+const WallTime kNow = FromSeconds(1000);
+
+TEST(BlocksTest, EveryRowIsABlockOfTheTextsThatItHas) {
+  Listing listing{{{.key = "id", .title = "ID"},
+                   {.key = "state", .title = "State", .kind = Kind::kState},
+                   {.key = "age", .title = "Age", .kind = Kind::kTime},
+                   {.key = "az", .title = "AZ"},
+                   {.key = "comment", .title = "Allocated To"}},
+                  {}};
+  listing.rows.push_back({"1", "ready", 939, nullptr, "me"});
+  listing.rows.push_back({"2", "hold", 1000, nullptr, nullptr});
+  EXPECT_EQ(ToBlocks(listing, kNow, Colors::kNone, 80),
+            "ID:           1\n"
+            "State:        ready\n"
+            "Age:          00:00:01:01\n"
+            "Allocated To: me\n"
+            "\n"
+            "ID:           2\n"
+            "State:        hold\n"
+            "Age:          00:00:00:00");
+  EXPECT_NE(ToBlocks(listing, kNow, Colors::kStates, 80).find("State:        \x1b[32mready\x1b[0m\n"),
+            std::string::npos);
+}
+
+TEST(BlocksTest, SentencesAreBrokenAtBlanksAndNothingIsCut) {
+  Listing listing{{{.key = "why", .title = "Why"}}, {}};
+  listing.rows.push_back({"one two three\nfour"});
+  listing.rows.push_back({"0123456789-0123456789 and more"});
+  EXPECT_EQ(ToBlocks(listing, kNow, Colors::kNone, 13),
+            "Why: one two\n"
+            "     three\n"
+            "     four\n"
+            "\n"
+            "Why: 0123456789-0123456789 and more");
+}
+
+TEST(DisplayWidthTest, WideCharactersCountTwoAndCombiningOnesNone) {
+  EXPECT_EQ(DisplayWidth("abc"), 3u);
+  EXPECT_EQ(DisplayWidth("日本"), 4u);
+  EXPECT_EQ(DisplayWidth("e\u0301"), 1u);
+  EXPECT_EQ(DisplayWidth("é"), 1u);
+}
+
+TEST(DisplayWidthTest, MalformedUtf8TakesOneColumnAByte) {
+  EXPECT_EQ(DisplayWidth("\xff\xfe"), 2u);
+  EXPECT_EQ(DisplayWidth("\xe6\x97"), 2u);  // cut off in the middle
+  EXPECT_EQ(DisplayWidth(""), 0u);
+}
+
+TEST(DisplayWidthTest, WhatIsTooWideKeepsItsBeginning) {
+  EXPECT_EQ(CutToWidth("ubuntu-jammy", 12), "ubuntu-jammy");
+  EXPECT_EQ(CutToWidth("ubuntu-jammy", 9), "ubuntu-j…");
+  EXPECT_EQ(CutToWidth("ubuntu-jammy", 1), "…");
+  EXPECT_EQ(CutToWidth("日本語", 4), "日…");
+  EXPECT_EQ(CutToWidth("日本語", 6), "日本語");
+  EXPECT_EQ(CutToWidth("e\u0301e\u0301e\u0301", 2), "e\u0301…");
+  EXPECT_EQ(CutToWidth("", 1), "");
+}
+
+TEST(WrapTest, LinesAreBrokenAtBlanks) {
+  EXPECT_EQ(Wrap("- the cloud is full", 12, 2), "- the cloud\n  is full");
+  EXPECT_EQ(Wrap("- the cloud is full", 80, 2), "- the cloud is full");
+  EXPECT_EQ(Wrap("", 80, 2), "");
+}
+
+TEST(WrapTest, ALongWordIsCut) { EXPECT_EQ(Wrap("- see 4d1f0c2a-7b1e-4a0c", 12, 2), "- see\n  4d1f0c2a-…"); }
+
+TEST(WrapTest, AnyWidthWillDo) { EXPECT_EQ(Wrap("ab c", 1, 2), "…\n  c"); }
+
+TEST(UuidsTest, EightDigitsStay) {
+  EXPECT_EQ(ShortenUuids("4d1f0c2a-7b1e-4a0c-9d3f-0123456789ab"), "4d1f0c2a…");
+  EXPECT_EQ(ShortenUuids("7f2d078703b34af08fae429893d49341"), "7f2d0787…");
+}
+
+TEST(UuidsTest, WhatIsAroundThemStays) {
+  EXPECT_EQ(ShortenUuids("vm-PoolWorker.fake-cloud-main-986e7f260efc4d27b8b39e1923dda19c"),
+            "vm-PoolWorker.fake-cloud-main-986e7f26…");
+  EXPECT_EQ(ShortenUuids("a-986e7f260efc4d27b8b39e1923dda19c,b-986e7f260efc4d27b8b39e1923dda19d"),
+            "a-986e7f26…,b-986e7f26…");
+}
+
+TEST(UuidsTest, OtherTextsStay) {
+  for (const char* text : {"", "i-17", "0000000042", "7f2d078703b34af08fae429893d4934", "日本",
+                           "7f2d078703b34af08fae429893d49341f", "x7f2d078703b34af08fae429893d49341"}) {
+    EXPECT_EQ(ShortenUuids(text), text);
+  }
+}
+
+// operations.5.3.
+TEST(AgedTextTest, AgesHaveFourPartsOfAtLeastTwoDigits) {
+  EXPECT_EQ(FormatAge(std::chrono::seconds(0)), "00:00:00:00");
+  EXPECT_EQ(FormatAge(std::chrono::milliseconds(59'999)), "00:00:00:59");
+  EXPECT_EQ(FormatAge(std::chrono::days(3) + std::chrono::hours(4) + std::chrono::minutes(5) +
+                      std::chrono::seconds(6)),
+            "03:04:05:06");
+  EXPECT_EQ(FormatAge(std::chrono::days(1234)), "1234:00:00:00");
+}
+
+TEST(AgedTextTest, NegativeAgesBorrowFromTheDays) {
+  EXPECT_EQ(FormatAge(std::chrono::milliseconds(-1500)), "-1:23:59:58");
+  EXPECT_EQ(FormatAge(-std::chrono::days(12)), "-12:00:00:00");
+}
+
+TEST(AgedTextTest, AgesAreThoseOfTheMomentItIsShown) {
+  AgedText text;
+  text.AddAge(FromSeconds(100), AgedText::Style::kClock);
+  text.text() += " and ";
+  text.AddAge(FromSeconds(150), AgedText::Style::kSeconds);
+  text.text() += " s";
+  std::string shown = "> ";
+  text.AppendTo(shown, FromSeconds(161.5));
+  EXPECT_EQ(shown, "> 00:00:01:01 and 11 s");
+  text.Clear();
+  text.AppendTo(shown, FromSeconds(161.5));
+  EXPECT_EQ(shown, "> 00:00:01:01 and 11 s");
+}
+
 }  // namespace
+
 }  // namespace nodepool::listing

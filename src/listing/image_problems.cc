@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/text.h"
-#include "listing/find_problems.h"
-#include "listing/image_health.h"
+#include "listing/image_listing.h"
+#include "listing/provider_listing.h"
+#include "listing/status.h"
 
 namespace nodepool::listing {
+
 namespace {
 
 using Severity = Problem::Severity;
@@ -120,6 +124,160 @@ void FindImageProblems(Problems& out, const StatusRecords& records) {
     AddBuild(out, image, settings, health, records.now);
     AddUploads(out, image, settings, health);
   }
+}
+
+namespace {
+
+// The labels whose faults the problems of images name.
+std::set<LabelName> WithoutImage(const StatusRecords& records) {
+  std::set<LabelName> labels;
+  for (const auto& [label, why] : MissingImages(records.caches.images, records.configured, records.now))
+    labels.insert(label);
+  return labels;
+}
+
+// "0 of 2 min-ready nodes"; empty if there are enough.
+std::string ShortStockOf(const LabelName& label, const StatusRecords& records) {
+  auto configured = records.configured.labels.find(label);
+  if (configured == records.configured.labels.end()) return "";
+  auto free = static_cast<int>(records.caches.nodes.FreeCount(label));
+  return free >= configured->second ? "" : fmt::format("{} of {} min-ready nodes", free, configured->second);
+}
+
+void AddUnavailable(Problems& out, const StatusRecords& records, std::set<LabelName>& known) {
+  for (const auto& [label, faults] : FaultsOfLabels(records.caches.components.all())) {
+    if (!known.insert(label).second) continue;
+    std::string stock = ShortStockOf(label, records);
+    out.push_back(
+        {.kind = "label-unavailable",
+         .name = label.value,
+         .text = fmt::format("Label {} cannot be launched: {}{}", label, InOneLine(Join(faults, "; ")),
+                             stock.empty() ? "" : "; it has " + stock),
+         .remedy = "Correct the label in nodepool.yaml, or make what it names in the cloud",
+         .stops = {{.label = label}}});
+  }
+}
+
+// Of requests that wait.
+std::set<LabelName> RequestedLabels(const store::RequestCache& requests) {
+  std::set<LabelName> labels;
+  for (const store::StoredRequest* request : WaitingRequests(requests))
+    labels.insert(request->record.node_types.begin(), request->record.node_types.end());
+  return labels;
+}
+
+void AddUnoffered(Problems& out, const StatusRecords& records) {
+  if (!Runs(records, ComponentKind::kLauncher)) return;
+  std::set<LabelName> offered;
+  for (const auto& [path, component] : records.caches.components.all())
+    offered.insert(component.supported_labels.begin(), component.supported_labels.end());
+  std::set<LabelName> requested = RequestedLabels(records.caches.requests);
+  for (const auto& [label, min_ready] : records.configured.labels) {
+    bool is_wanted = min_ready > 0 || requested.contains(label);
+    if (!is_wanted || offered.contains(label)) continue;
+    std::string stock = min_ready > 0 ? fmt::format(", whose min-ready is {}", min_ready) : "";
+    out.push_back({.kind = "label-unoffered",
+                   .name = label.value,
+                   .text = fmt::format("No pool offers label {}{}", label, stock),
+                   .remedy = "Add it to a pool, or start a launcher that has one" +
+                             std::string(stock.empty() ? "" : ", or set its min-ready to 0"),
+                   .stops = {{.label = label}}});
+  }
+}
+
+void AddShortStock(Problems& out, const StatusRecords& records, const std::set<LabelName>& known) {
+  for (const auto& [label, shortage] :
+       ShortagesOf(records.configured, records.caches.components.all(), records.caches.nodes)) {
+    if (known.contains(label)) continue;
+    out.push_back({.kind = "short-stock",
+                   .name = label.value,
+                   .severity = Severity::kWait,
+                   .since = shortage.since,
+                   .text = fmt::format("Label {} has {}: {}", label, ShortStockOf(label, records),
+                                       InOneLine(shortage.why)),
+                   .remedy = "Raise the limit that the reason names, give nodes back, or lower min-ready"});
+  }
+}
+
+}  // namespace
+
+void FindLabelProblems(Problems& out, const StatusRecords& records) {
+  std::set<LabelName> known = WithoutImage(records);
+  AddUnavailable(out, records, known);
+  AddUnoffered(out, records);
+  AddShortStock(out, records, known);
+}
+
+namespace {
+
+using Waiting = std::vector<const store::StoredRequest*>;
+
+// "8 of 8 instances": a limit that the tenant has reached, or that the request would exceed; empty: none.
+std::string ReachedBy(const NodeRequest& request, const Resources& limits, const Resources& used) {
+  for (const auto& [resource, limit] : limits) {
+    auto found = used.find(resource);
+    double amount = found == used.end() ? 0 : found->second;
+    double more = resource == resource::kInstances ? static_cast<double>(request.node_types.size()) : 0;
+    bool is_reached = more > 0 ? amount + more > limit : amount >= limit;
+    if (is_reached) return fmt::format("{} of {} {}", amount, limit, resource);
+  }
+  return "";
+}
+
+void AddTenants(Problems& out, const StatusRecords& records, const Waiting& waiting) {
+  std::map<std::string, std::vector<const NodeRequest*>> by_tenant;
+  for (const store::StoredRequest* request : waiting) {
+    if (request->record.tenant_name) by_tenant[*request->record.tenant_name].push_back(&request->record);
+  }
+  for (const auto& [tenant, requests] : by_tenant) {
+    auto limits = records.configured.tenant_limits.find(tenant);
+    if (limits == records.configured.tenant_limits.end()) continue;
+    const Resources& used = records.caches.nodes.UsedByTenant(tenant);
+    std::string reached = ReachedBy(*requests.front(), limits->second, used);
+    if (reached.empty()) continue;
+    out.push_back(
+        {.kind = "tenant-limit",
+         .name = tenant,
+         .severity = Severity::kWait,
+         .since = WaitsSince(*requests.front()),
+         .subject = {"requests"},
+         .text = fmt::format("Tenant {} has {}: {} of it {}", tenant, reached,
+                             Counted(requests.size(), "request"), requests.size() == 1 ? "waits" : "wait"),
+         .remedy = "Raise its limit in tenant-resource-limits, or wait for its jobs to end",
+         .delayed_requests = requests.size()});
+  }
+}
+
+void AddLongWaits(Problems& out, const StatusRecords& records, const Waiting& waiting) {
+  std::map<std::string, Waiting> by_reason;
+  for (const store::StoredRequest* request : waiting) {
+    if (records.now - WaitsSince(request->record) < kLongWait) continue;
+    auto why = records.why.find(request->id);
+    by_reason[why == records.why.end() ? "" : InOneLine(why->second)].push_back(request);
+  }
+  for (const auto& [why, requests] : by_reason) {
+    const store::StoredRequest& oldest = *requests.front();
+    out.push_back(
+        {.kind = "requests-waiting",
+         .name = oldest.id.value,
+         .severity = Severity::kWait,
+         .since = WaitsSince(oldest.record),
+         .subject = {"requests", oldest.id.value},
+         .text = fmt::format(
+             "{} for more than 5 minutes, {} for longest{}",
+             requests.size() == 1 ? "1 request waits" : fmt::format("{} requests wait", requests.size()),
+             oldest.id, why.empty() ? "" : ": " + why),
+         .remedy = "nodepool request-list --detail shows what each pool says",
+         .delayed_requests = requests.size()});
+  }
+}
+
+}  // namespace
+
+void FindRequestProblems(Problems& out, const StatusRecords& records) {
+  Waiting waiting = WaitingRequests(records.caches.requests);
+  AddTenants(out, records, waiting);
+  AddLongWaits(out, records, waiting);
 }
 
 }  // namespace nodepool::listing

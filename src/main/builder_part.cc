@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "builder/files/builder_id.h"
-#include "daemon/host_name.h"
+#include "builder/files/local_files.h"
+#include "daemon/web_address.h"
 #include "process/command.h"
 
 namespace nodepool {

@@ -3,10 +3,10 @@
 #include <string>
 
 #include "builder/builder.h"
-#include "builder/files/directory_files.h"
-#include "daemon/builder_options.h"
+#include "builder/files/local_files.h"
+#include "daemon/options.h"
 #include "daemon/runtime.h"
-#include "process/system_runner.h"
+#include "process/command.h"
 
 namespace nodepool {
 

@@ -1,27 +1,133 @@
 #include "main/check_driver.h"
 
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 
 #include "async/blocking_pool.h"
-#include "base/random.h"
-#include "daemon/outside_drivers.h"
+#include "async/deadline.h"
+#include "async/event.h"
+#include "async/task.h"
+#include "async/task_group.h"
+#include "base/ids.h"
+#include "base/scope_exit.h"
+#include "daemon/program.h"
 #include "driver/cloud/cloud_driver.h"
+#include "driver/cloud/metadata.h"
 #include "driver/loading/load_config.h"
 #include "driver/testing/contract.h"
-#include "driver/testing/stalling_proxy.h"
 #include "main/builtin_drivers.h"
-#include "main/contract_printer.h"
-#include "main/run_until_signal.h"
 
 namespace nodepool {
+
+namespace {
+
+using driver::testing::CheckResult;
+
+const char* Word(CheckResult::Status status) {
+  switch (status) {
+    case CheckResult::Status::kPassed:
+      return "passed";
+    case CheckResult::Status::kFailed:
+      return "FAILED";
+    case CheckResult::Status::kSkipped:
+      return "skipped";
+    case CheckResult::Status::kNotRun:
+      return "not run";
+  }
+  return "";
+}
+
+}  // namespace
+
+void ContractPrinter::CheckBegins(const std::string& check) {
+  fmt::print(out_, "begins   {}\n", check);
+  out_.flush();
+}
+
+void ContractPrinter::CheckEnded(const CheckResult& result) {
+  ++checks_;
+  if (result.status == CheckResult::Status::kFailed) ++failed_;
+  if (result.status == CheckResult::Status::kNotRun) ++not_run_;
+  fmt::print(out_, "{:<7}  {}{}{}", Word(result.status), result.check, result.detail.empty() ? "" : ": ",
+             result.detail);
+  if (result.status == CheckResult::Status::kNotRun) {
+    out_ << ": the first creation failed";
+  } else {
+    fmt::print(out_, " ({:.1f} s)", std::chrono::duration<double>(result.duration).count());
+  }
+  out_ << std::endl;
+}
+
+void ContractPrinter::MachineLeft(const std::string& machine) {
+  fmt::print(out_, "left     {}\n", machine);
+  out_.flush();
+}
+
+bool ContractPrinter::Summarize() {
+  fmt::print(out_, "{} checks, {} failed", checks_, failed_);
+  if (not_run_ > 0) fmt::print(out_, ", {} not run", not_run_);
+  out_ << std::endl;
+  return failed_ == 0;
+}
+
 namespace {
 
 namespace contract = driver::testing;
+
+constexpr Duration kStopLimit = std::chrono::seconds(75);  // more than Subject::removal_timeout
+
+Task<> AwaitSignal(Loop& loop, Event& ended, bool& is_interrupted) {
+  boost::asio::signal_set signals(loop.context(), SIGINT, SIGTERM);
+  co_await signals.async_wait(boost::asio::use_awaitable);
+  is_interrupted = true;
+  ended.Set();
+}
+
+Task<> RunChecks(contract::Subject subject, Event& ended, std::optional<Failure>& failure) {
+  ScopeExit end([&ended] { ended.Set(); });
+  Outcome<std::vector<contract::CheckResult>> results =
+      co_await Attempt(contract::RunContract(std::move(subject)));
+  if (!results) failure = results.error();
+}
+
+// The current check removes its machines. A call of the driver that does not end is not waited for.
+Task<> StopInTime(TaskGroup& group, ProviderName provider) {
+  std::cout << "stopped: removing the machines of the current check" << std::endl;
+  SteadyTime deadline = group.loop().SteadyNow() + kStopLimit;
+  bool has_stopped = co_await EndsBy(group.loop(), deadline, "the checks to stop", group.Stop());
+  if (has_stopped) co_return;
+  std::cout << "a call of the driver does not end; search for machines with " << driver::cloud::kProviderKey
+            << " = " << provider.str() << " in their metadata" << std::endl;
+  std::_Exit(kInterrupted);
+}
+
+}  // namespace
+
+Task<bool> RunUntilSignal(contract::Subject subject) {
+  Loop& loop = subject.loop;
+  const ProviderName provider = subject.provider;
+  Event ended{"the checks"};
+  bool is_interrupted = false;
+  std::optional<Failure> failure;
+  TaskGroup group(loop, log::Logger("nodepool.driver.testing"));
+  group.Spawn("signals", AwaitSignal(loop, ended, is_interrupted));
+  group.Spawn("checks", RunChecks(std::move(subject), ended, failure));
+  co_await ended.Wait();
+  if (is_interrupted) co_await StopInTime(group, provider);
+  co_await group.Stop();
+  if (failure) failure->Rethrow();
+  co_return is_interrupted;
+}
+
+namespace {
 
 template <class Map>
 std::string Names(const Map& map) {

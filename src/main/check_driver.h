@@ -1,9 +1,38 @@
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
+#include "driver/testing/contract.h"
+
 namespace nodepool {
+
+// Prints each check of the contract when it begins and when it has ended; flushed line by line.
+class ContractPrinter : public driver::testing::ContractObserver {
+ public:
+  explicit ContractPrinter(std::ostream& out) : out_(out) {}
+
+  void CheckBegins(const std::string& check) override;
+  void CheckEnded(const driver::testing::CheckResult& result) override;
+  void MachineLeft(const std::string& machine) override;
+
+  // The last line. Returns whether every check that was made has passed.
+  bool Summarize();
+
+ private:
+  std::ostream& out_;
+  int checks_ = 0;
+  int failed_ = 0;
+  int not_run_ = 0;
+};
+
+inline constexpr int kInterrupted = 130;  // the exit status after a signal
+
+// Runs the contract to its end or until SIGINT or SIGTERM; then the machines of the current check are
+// removed. A second signal ends the program at once, and so does, with kInterrupted, a call of the
+// driver that does not end. Returns whether there was a signal.
+Task<bool> RunUntilSignal(driver::testing::Subject subject);
 
 struct DriverCheck {
   std::string config_path;

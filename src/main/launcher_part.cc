@@ -7,10 +7,8 @@
 #include <optional>
 
 #include "base/version.h"
-#include "daemon/ask_launcher.h"
-#include "daemon/host_name.h"
 #include "daemon/web_address.h"
-#include "net/http/curl_client.h"
+#include "net/http/http_client.h"
 #include "web/launcher_site.h"
 #include "web/page/page.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/run_daemon.h"
+#include "daemon/program.h"
 #include "main/builder_part.h"
 #include "main/builtin_drivers.h"
 

@@ -2,8 +2,8 @@
 #include <csignal>
 #include <iostream>
 
-#include "base/checked_output.h"
 #include "base/log/logging.h"
+#include "base/small_file.h"
 #include "main/builtin_drivers.h"
 #include "main/check_driver.h"
 

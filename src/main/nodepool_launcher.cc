@@ -1,5 +1,5 @@
-#include "daemon/launcher_options.h"
-#include "daemon/run_daemon.h"
+#include "daemon/options.h"
+#include "daemon/program.h"
 #include "main/builtin_drivers.h"
 #include "main/launcher_part.h"
 

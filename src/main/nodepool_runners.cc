@@ -1,5 +1,5 @@
-#include "daemon/run_daemon.h"
-#include "daemon/runners_options.h"
+#include "daemon/options.h"
+#include "daemon/program.h"
 #include "main/builtin_drivers.h"
 #include "main/runners_part.h"
 

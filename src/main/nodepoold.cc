@@ -1,4 +1,4 @@
-#include "daemon/run_daemon.h"
+#include "daemon/program.h"
 #include "main/standalone.h"
 
 int main(int argc, char** argv) {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/version.h"
-#include "daemon/host_name.h"
+#include "daemon/web_address.h"
 #include "runners/forgejo/forgejo_service.h"
 #include "runners/github/actions_service.h"
 #include "runners/github/rest_service.h"

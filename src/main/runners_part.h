@@ -3,7 +3,7 @@
 #include <string>
 
 #include "daemon/runtime.h"
-#include "net/http/curl_client.h"
+#include "net/http/http_client.h"
 #include "runners/node/runner_nodes.h"
 #include "runners/runners.h"
 

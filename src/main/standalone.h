@@ -1,7 +1,7 @@
 #pragma once
 
+#include "daemon/options.h"
 #include "daemon/program.h"
-#include "daemon/standalone_options.h"
 
 namespace nodepool {
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
-#include "model/foreign.h"
+#include "model/raw_json.h"
 
 namespace nodepool {
 

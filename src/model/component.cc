@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "model/amounts.h"
 #include "model/json.h"
 #include "model/record_fields.h"
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace nodepool {
+
 namespace {
 
 const WallTime kImageNow = FromSeconds(1'800'000'000.25);
@@ -82,4 +83,5 @@ TEST(ImageState, IsCheckedByKindOfRecord) {
 }
 
 }  // namespace
+
 }  // namespace nodepool

@@ -7,9 +7,22 @@
 #include <cmath>
 
 namespace nodepool {
-namespace {
 
 namespace json = boost::json;
+
+Cell Cell::OfWritten(std::string_view json) {
+  if (json == "null") return {};
+  if (json.starts_with('"')) return DecodeJsonText(json);
+  return Cell(Content(Written{json}));
+}
+
+boost::json::value Cell::Copy() const {
+  if (std::optional<std::string_view> text = this->text()) return boost::json::value(*text);
+  if (std::optional<std::string_view> json = written()) return JsonValueOf(*json);
+  return value();
+}
+
+namespace {
 
 template <class T>
 bool ReadNumber(std::string_view written, T& number) {
@@ -200,6 +213,17 @@ json::value NumberValue(double number) {
   constexpr double kExact = 9007199254740992;  // 2^53
   bool is_whole = number == std::floor(number) && std::abs(number) <= kExact;
   return is_whole ? json::value(static_cast<std::int64_t>(number)) : json::value(number);
+}
+
+json::object Amounts(const Resources& resources) {
+  json::object amounts;
+  amounts.reserve(resources.size());
+  for (const auto& [resource, amount] : resources) {
+    if (!std::isfinite(amount)) continue;
+    bool is_whole = std::abs(amount) < 1e15 && amount == std::floor(amount);
+    amounts[resource] = is_whole ? json::value(static_cast<std::int64_t>(amount)) : json::value(amount);
+  }
+  return amounts;
 }
 
 }  // namespace nodepool

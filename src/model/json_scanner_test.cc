@@ -6,6 +6,7 @@
 #include "model/raw_json.h"
 
 namespace nodepool {
+
 namespace {
 
 bool IsTaken(std::string_view text) {
@@ -153,4 +154,5 @@ TEST(RawJsonTest, KnowsIntegers) {
 }
 
 }  // namespace
+
 }  // namespace nodepool

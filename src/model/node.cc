@@ -1,12 +1,147 @@
 #include "model/node.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
 
 #include "base/text.h"
 #include "model/record_fields.h"
 
 namespace nodepool {
+
+namespace {
+
+constexpr double kMillion = 1e6;
+// Up to this value a double represents every millionth.
+constexpr double kLargestExact = 4e9;
+
+std::int64_t Millionths(double amount) { return std::llround(amount * kMillion); }
+double FromMillionths(std::int64_t millionths) { return static_cast<double>(millionths) / kMillion; }
+
+double AmountOf(const Resources& amount, const std::string& resource) {
+  auto it = amount.find(resource);
+  return it == amount.end() ? 0 : it->second;
+}
+
+}  // namespace
+
+double ExactSum(double amount, double more) {
+  double sum = amount + more;
+  if (std::isnan(sum)) return std::numeric_limits<double>::infinity();
+  bool is_exact = std::abs(amount) < kLargestExact && std::abs(more) < kLargestExact;
+  return is_exact ? FromMillionths(Millionths(amount) + Millionths(more)) : sum;
+}
+
+void Add(Resources& amount, const Resources& more, int times) {
+  for (const auto& [resource, value] : more) {
+    double& sum = amount[resource];
+    sum = ExactSum(sum, value * times);
+  }
+}
+
+void Subtract(Resources& amount, const Resources& less) { Add(amount, less, -1); }
+
+Resources Shortage(const Resources& limit, const Resources& used, const Resources& need) {
+  Resources shortage;
+  for (const auto& [resource, allowed] : limit) {
+    double needed = AmountOf(need, resource);
+    if (needed <= 0) continue;  // perhaps over a lowered limit already, but this uses no more
+    double missing = ExactSum(ExactSum(AmountOf(used, resource), needed), -allowed);
+    if (missing > 0) shortage[resource] = missing;
+  }
+  return shortage;
+}
+
+void ResourceSum::Add(const Resources& amount) {
+  for (const auto& [name, value] : amount) Change(name, static_cast<std::uint64_t>(Millionths(value)));
+}
+
+void ResourceSum::Subtract(const Resources& amount) {
+  for (const auto& [name, value] : amount) {
+    Change(name, std::uint64_t{0} - static_cast<std::uint64_t>(Millionths(value)));
+  }
+}
+
+void ResourceSum::Change(const std::string& name, std::uint64_t millionths) {
+  std::uint64_t& sum = millionths_[name];
+  sum += millionths;
+  if (sum == 0) {
+    millionths_.erase(name);
+    total_.erase(name);
+  } else {
+    total_[name] = FromMillionths(static_cast<std::int64_t>(sum));
+  }
+}
+
+namespace {
+
+template <class State, std::size_t n>
+using Words = std::array<std::pair<State, std::string_view>, n>;
+
+constexpr Words<NodeState, 11> kNodeWords = {{{NodeState::kInit, "init"},
+                                              {NodeState::kBuilding, "building"},
+                                              {NodeState::kTesting, "testing"},
+                                              {NodeState::kReady, "ready"},
+                                              {NodeState::kInUse, "in-use"},
+                                              {NodeState::kUsed, "used"},
+                                              {NodeState::kHold, "hold"},
+                                              {NodeState::kDeleting, "deleting"},
+                                              {NodeState::kDeleted, "deleted"},
+                                              {NodeState::kFailed, "failed"},
+                                              {NodeState::kAborted, "aborted"}}};
+
+constexpr Words<RequestState, 4> kRequestWords = {{{RequestState::kRequested, "requested"},
+                                                   {RequestState::kPending, "pending"},
+                                                   {RequestState::kFulfilled, "fulfilled"},
+                                                   {RequestState::kFailed, "failed"}}};
+
+// Builds and uploads share the enumeration; each kind uses four of the five.
+constexpr Words<ImageState, 5> kImageWords = {{{ImageState::kBuilding, "building"},
+                                               {ImageState::kUploading, "uploading"},
+                                               {ImageState::kReady, "ready"},
+                                               {ImageState::kDeleting, "deleting"},
+                                               {ImageState::kFailed, "failed"}}};
+
+template <class State, std::size_t n>
+std::string_view Word(const Words<State, n>& words, State state) {
+  for (const auto& [candidate, word] : words) {
+    if (candidate == state) return word;
+  }
+  return "";
+}
+
+template <class State, std::size_t n>
+std::optional<State> StateOf(const Words<State, n>& words, std::string_view text) {
+  for (const auto& [state, word] : words) {
+    if (word == text) return state;
+  }
+  return std::nullopt;
+}
+
+template <class State, std::size_t n>
+std::vector<std::string_view> WordsOf(const Words<State, n>& words) {
+  std::vector<std::string_view> all;
+  for (const auto& [state, word] : words) all.push_back(word);
+  return all;
+}
+
+}  // namespace
+
+std::string_view ToString(NodeState state) { return Word(kNodeWords, state); }
+std::string_view ToString(RequestState state) { return Word(kRequestWords, state); }
+std::string_view ToString(ImageState state) { return Word(kImageWords, state); }
+
+std::optional<NodeState> ParseNodeState(std::string_view text) { return StateOf(kNodeWords, text); }
+std::optional<RequestState> ParseRequestState(std::string_view text) { return StateOf(kRequestWords, text); }
+std::optional<ImageState> ParseImageState(std::string_view text) { return StateOf(kImageWords, text); }
+
+std::vector<std::string_view> NodeStateWords() { return WordsOf(kNodeWords); }
+std::vector<std::string_view> RequestStateWords() { return WordsOf(kRequestWords); }
+std::vector<std::string_view> ImageStateWords() { return WordsOf(kImageWords); }
+
 namespace {
 
 // A bare text is a list of one, "" the empty list; a list is always written (coordination.md 4.4).

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "model/foreign.h"
+#include "model/raw_json.h"
 
 namespace nodepool {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "base/random.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "model/json_scanner.h"
 #include "model/node.h"

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
-#include "model/foreign.h"
 #include "model/node.h"
+#include "model/raw_json.h"
 
 namespace nodepool {
 

@@ -4,7 +4,7 @@
 
 #include <boost/json/serialize.hpp>
 
-#include "model/lease.h"
+#include "model/node_request.h"
 
 namespace nodepool {
 namespace {

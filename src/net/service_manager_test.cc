@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <filesystem>
 
-#include "base/testing/temporary_folder.h"
+#include "base/testing/test_environment.h"
 
 namespace nodepool::net {
 namespace {

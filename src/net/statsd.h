@@ -6,7 +6,7 @@
 #include <string>
 
 #include "async/loop.h"
-#include "base/metrics/metrics.h"
+#include "base/metrics.h"
 
 namespace nodepool::net {
 

@@ -4,8 +4,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "async/attempt.h"
 #include "async/deadline.h"
+#include "async/task.h"
 #include "base/error.h"
 #include "base/text.h"
 

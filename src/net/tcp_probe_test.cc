@@ -4,8 +4,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 
-#include "async/run_to_end.h"
-#include "async/system_clock.h"
+#include "async/loop.h"
 
 namespace nodepool::net {
 namespace {

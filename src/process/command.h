@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "async/loop.h"
 #include "async/task.h"
 #include "base/clock.h"
 
@@ -63,5 +64,40 @@ std::vector<std::string> SplitWords(std::string_view line);
 
 // The environment of this process.
 Environment OwnEnvironment();
+
+// A program's arguments or environment, in the form that the system call takes.
+class Texts {
+ public:
+  explicit Texts(std::vector<std::string> texts) : texts_(std::move(texts)) {
+    for (std::string& text : texts_) pointers_.push_back(text.data());
+    pointers_.push_back(nullptr);
+  }
+  Texts(const Texts&) = delete;
+  Texts& operator=(const Texts&) = delete;
+
+  char* const* data() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<char*> pointers_;
+};
+
+// "KEY=value" of each variable.
+inline std::vector<std::string> EntriesOf(const Environment& environment) {
+  std::vector<std::string> entries;
+  for (const auto& [key, value] : environment) entries.push_back(key + "=" + value);
+  return entries;
+}
+
+// Runs programs as child processes, each below a supervisor (supervisor.h).
+class SystemRunner : public Runner {
+ public:
+  explicit SystemRunner(Loop& loop) : loop_(loop) {}
+
+  Task<Exit> Run(Command command) override;
+
+ private:
+  Loop& loop_;
+};
 
 }  // namespace nodepool::process

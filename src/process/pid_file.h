@@ -8,8 +8,16 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace nodepool::process {
+
+// The process that has locked the open file by flock(2); nullopt where the system does not show it, e.g. for
+// a process of another container.
+std::optional<pid_t> LockHolder(int file);
+
+// The same in a text as that of /proc/locks.
+std::optional<pid_t> LockHolderIn(std::string_view locks, dev_t device, ino_t inode);
 
 // The file that names the one running process of its kind: the process that created it has the lock
 // (operations.md 2.2). Meant for the start of main, so it blocks.
@@ -51,6 +59,33 @@ class PidFile {
 
   std::string path_;
   pid_t owner_ = 0;  // 0: not ours
+};
+
+// Moves a daemon away from the terminal that started it (operations.md 2.2). Before Enter() the
+// other functions have no effect.
+class Background {
+ public:
+  // Takes the pid file, an absolute path, and goes into the background: directory /, umask 022, no
+  // core dumps, all descriptors closed but standard error, a session of its own. Returns in the
+  // process that continues. The original process waits and exits with status 0 at Started(), or 1
+  // when the new process ends before that. There is no second process when the parent is process 1
+  // or standard input is a socket: then a service manager supervises this one.
+  // To be called while the process has one thread. Errors of PidFile::Claim.
+  void Enter(std::string pid_path);
+
+  // The start has succeeded as far as is known at this moment. Closes standard error.
+  void Started();
+
+  // Removes the pid file, as the destructor does; for exits without destructors.
+  void End() { pid_file_.reset(); }
+
+  bool is_entered() const { return pid_file_.has_value(); }
+
+ private:
+  void Fork();
+
+  std::optional<PidFile> pid_file_;
+  int waiting_ = -1;  // a pipe to the process that waits
 };
 
 }  // namespace nodepool::process

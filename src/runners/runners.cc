@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "async/cleanup.h"
-#include "async/stop_steps.h"
+#include "async/task.h"
+#include "async/task_group.h"
 #include "base/version.h"
 
 namespace nodepool::runners {

@@ -11,12 +11,11 @@
 
 #include "async/deadline.h"
 #include "async/testing/virtual_time.h"
-#include "base/metrics/prometheus.h"
+#include "base/metrics.h"
 #include "runners/runners.h"
 #include "runners/testing/fake_github.h"
 #include "runners/testing/fake_nodes.h"
 #include "store/store.h"
-#include "zk/testing/faulty_zk.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::runners {

@@ -1,8 +1,13 @@
-// Sets of runners: their sessions, daemons and settings.
+#include <boost/json/serialize.hpp>
+#include <cstdlib>
 
+#include "base/testing/test_environment.h"
 #include "runners/runners_fixture_for_test.h"
 
 namespace nodepool::runners {
+
+// Sets of runners: their sessions, daemons and settings.
+
 namespace {
 
 using std::chrono::minutes;
@@ -206,4 +211,254 @@ TEST_F(RunnersTest, ASetAtRestCostsHardlyAnyCalls) {
 }
 
 }  // namespace
+
+// What a daemon leaves when it dies at any moment, and that another one ends it (runners.md 11).
+
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Fault = nodepool::testing::FaultyZk::Fault;
+using Moment = testing::FakeConnection::Moment;
+
+constexpr int kMoments = 34;
+
+class AnyMomentTest : public RunnersTest, public ::testing::WithParamInterface<std::tuple<int, bool, bool>> {
+ protected:
+  // Every write to the tree and every call of the service that changes something counts.
+  void DieAtMoment(Daemon& daemon, int moment, bool is_carried_out) {
+    daemon.faulty->FailWhen([&daemon, moment, is_carried_out, this](const auto& call) {
+      if (daemon.is_dead) return Fault::kBefore;
+      if (!call.is_write || moments_++ != moment) return Fault::kNone;
+      daemon.is_dead = true;
+      return is_carried_out ? Fault::kAfter : Fault::kBefore;
+    });
+    daemon.faulty->SetError(Error(Verdict::kLostSession, "the daemon is dead"));
+    daemon.check = [&daemon, moment, is_carried_out, this](const std::string& call, Moment when) {
+      bool changes =
+          call != "NextBatch" && call != "FindSet" && call != "FindRunner" && call != "ListRunners";
+      bool is_here = (when == Moment::kAfter) == is_carried_out;
+      if (!changes || !is_here || moments_++ != moment) return;
+      daemon.is_dead = true;
+      throw Error(Verdict::kRetry, "the daemon is dead");
+    };
+  }
+
+  int moments_ = 0;
+};
+
+// RUN-56
+TEST_P(AnyMomentTest, TheJobRunsOnceAndNothingIsLeft) {
+  auto [moment, is_carried_out, is_direct] = GetParam();
+  github_.is_direct = is_direct;
+  Daemon& first = StartDaemon("np01");
+  ASSERT_TRUE(Await([this] { return SetRecord().state == "listening"; }));
+  DieAtMoment(first, moment, is_carried_out);
+  std::int64_t job = github_.Queue();
+  bool is_over = Await([&] { return first.is_dead || (github_.AllDone() && IsClean()); }, minutes(5));
+  ASSERT_TRUE(is_over);
+  bool has_died = first.is_dead;
+  if (has_died) {
+    Bury(first);
+    StartDaemon("np02");
+  }
+  ASSERT_TRUE(AwaitAllDone(minutes(5)));
+  EXPECT_EQ(github_.job(job).times_started, 1);
+  EXPECT_EQ(github_.job(job).result, "succeeded");
+  EXPECT_LE(nodes_.most_started(), 1);
+  EXPECT_TRUE(Await([this] { return IsClean(); }, minutes(25))) << WhatIsLeft();
+  EXPECT_LE(nodes_made_, 2);
+  bool is_last = moment == kMoments - 1;
+  EXPECT_FALSE(is_last && has_died) << "the life of a job has more steps: add moments";
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, AnyMomentTest,
+                         ::testing::Combine(::testing::Range(0, kMoments), ::testing::Bool(),
+                                            ::testing::Bool()));
+
+// How many jobs a storm has: NODEPOOL_TEST_RUNNER_JOBS=10000 is what the specification says.
+int StormJobs() {
+  const char* jobs = std::getenv("NODEPOOL_TEST_RUNNER_JOBS");
+  return jobs == nullptr ? nodepool::testing::Often(300, 60) : std::atoi(jobs);
+}
+
+// RUN-45, RUN-65: faults of all kinds, in the service, in ZooKeeper and on nodes; daemons die, too.
+TEST_F(RunnersTest, AStormLeavesNothing) {
+  services_ = {Service({Set("small", 20)})};
+  nodes_.refuses = [this] { return random_.Below(50) == 0; };
+  nodes_.is_silent = [this] { return random_.Below(50) == 0; };
+  nodes_.dies = [this] { return random_.Below(50) == 0; };
+  auto unreliable = [this](const std::string&, Moment) {
+    if (random_.Below(40) == 0) throw Error(Verdict::kRetry, "injected fault");
+  };
+  auto begin = [&](const std::string& name) {
+    Daemon& daemon = StartDaemon(name);
+    daemon.check = unreliable;
+    daemon.faulty->FailRandomly(0.01, random_);
+  };
+  begin("np01");
+  begin("np02");
+  const int jobs = StormJobs();
+  int queued = 0;
+  for (int round = 0; queued < jobs; ++round) {
+    for (int i = 0; i < 20 && queued < jobs; ++i, ++queued)
+      github_.Queue(seconds(1 + static_cast<int>(random_.Below(60))),
+                    random_.Below(2) ? "octo/app" : "octo/lib");
+    time_.Advance(seconds(30 + static_cast<int>(random_.Below(60))));
+    if (round % 5 == 0) nodes_.BreakSessions();
+    if (round % 8 == 7) {
+      Daemon& victim = *daemons_[random_.Below(2)];
+      std::string name = victim.name;
+      Die(victim);
+      Bury(victim);
+      begin(name);
+    }
+  }
+  for (const auto& daemon : daemons_) {
+    daemon->check = nullptr;
+    daemon->faulty->FailNever();
+  }
+  nodes_.refuses = nodes_.is_silent = nodes_.dies = [] { return false; };
+  auto lost = [this] {  // runners that died with their job: GitHub notices in the end
+    for (const auto& [id, runner] : std::map(github_.runners())) {
+      if (runner.job != 0 && nodes_.running() == 0) github_.Finish(id, "failed");
+    }
+    return github_.AllDone();
+  };
+  ASSERT_TRUE(Await(lost, std::chrono::hours(3)));
+  EXPECT_TRUE(Await([this] { return IsClean(); }, std::chrono::hours(2)));
+  EXPECT_EQ(MostStarts(), 1);
+  EXPECT_EQ(nodes_.most_started(), 1);
+  EXPECT_LE(most_nodes_, 25);
+}
+
+}  // namespace
+
+// What is seen of jobs: beside their nodes, in records, in metrics.
+
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+// RUN-74
+TEST_F(RunnersTest, TheNodeNamesItsJob) {
+  StartDaemon();
+  github_.Queue(minutes(2));
+  ASSERT_TRUE(Await([this] { return !Runs().empty() && Runs().front().state == RunState::kJob; }));
+  std::string path = "/nodepool/nodes/" + Runs().front().node.value;
+  ASSERT_TRUE(Await([&] { return Data(path).find("\"runner\"") != std::string::npos; }, seconds(60)));
+  Expected<Node> node = ParseNode(Data(path), time_.loop().Now());
+  ASSERT_TRUE(node);
+  boost::json::value data = node->user_data.value();
+  EXPECT_EQ(data.at("client"), "runners:octo");
+  EXPECT_EQ(data.at("runner").at("repository"), "octo/app");
+  EXPECT_EQ(data.at("runner").at("workflow"), ".github/workflows/ci.yaml");
+  EXPECT_EQ(data.at("runner").at("run_url"), "https://github.com/octo/app/actions/runs/1");
+  ASSERT_TRUE(AwaitAllDone());
+  EXPECT_TRUE(Await([this] { return IsClean(); }, minutes(1)));
+}
+
+// RUN-73
+TEST_F(RunnersTest, JobsThatWaitAreNamedWithTheirReason) {
+  services_ = {Service({Set("small", 1)})};
+  StartDaemon();
+  for (int i = 0; i < 3; ++i) github_.Queue(minutes(2));
+  ASSERT_TRUE(Await([this] { return github_.CountJobs(Job::State::kRunning) == 1; }));
+  ASSERT_TRUE(Await([this] { return SetRecord().jobs.size() == 2; }, minutes(1)))
+      << Data("/nodepool/runners/sets/octo/small");
+  EXPECT_EQ(SetRecord().jobs.front().repository, "octo/app");
+  EXPECT_EQ(SetRecord().why, "max-runners of the set, 1, is reached");
+  ASSERT_TRUE(AwaitAllDone());
+  EXPECT_TRUE(Await([this] { return SetRecord().jobs.empty() && SetRecord().why.empty(); }, minutes(2)));
+}
+
+// RUN-37, RUN-73
+TEST_F(RunnersTest, JobsThatAreNotAcquiredYetAreNamed) {
+  config::RunnerSet set = Set();
+  set.max_per_repo = 1;
+  services_ = {Service({set})};
+  StartDaemon();
+  for (int i = 0; i < 2; ++i) github_.Queue(minutes(2));
+  ASSERT_TRUE(Await([this] { return SetRecord().deferred.size() == 1; }));
+  EXPECT_EQ(SetRecord().deferred.front().repository, "octo/app");
+  EXPECT_TRUE(AwaitAllDone());
+}
+
+// RUN-37: where the service assigns jobs at once.
+TEST_F(RunnersTest, ALimitThatDoesNotHoldIsWarnedOf) {
+  config::RunnerSet set = Set();
+  set.max_per_repo = 1;
+  services_ = {Service({set})};
+  StartDaemon();
+  github_.Queue();
+  ASSERT_TRUE(AwaitAllDone());
+  EXPECT_THAT(SetRecord().warnings, ::testing::IsEmpty());
+  github_.is_direct = true;
+  github_.Queue();
+  ASSERT_TRUE(AwaitAllDone());
+  ASSERT_TRUE(Await([this] { return !SetRecord().warnings.empty(); }, minutes(1)));
+  EXPECT_THAT(SetRecord().warnings.front(), HasSubstr("max-per-repo does not hold"));
+}
+
+// RUN-44: the days count from the first newer version on, and end with a new image.
+TEST_F(RunnersTest, AnOldRunnerIsWarnedOf) {
+  github_.newest_version = "2.341.0";
+  StartDaemon();
+  github_.Queue();
+  ASSERT_TRUE(AwaitAllDone());
+  ASSERT_TRUE(Await([this] { return !SetRecord().warnings.empty(); }, minutes(1)));
+  EXPECT_THAT(SetRecord().warnings.front(), HasSubstr("is 2.340.0, the newest is 2.341.0"));
+  github_.newest_version = "2.342.0";
+  time_.Advance(std::chrono::hours(10 * 24));
+  EXPECT_THAT(SetRecord().warnings.front(), HasSubstr("the newest is 2.342.0"));
+  EXPECT_THAT(SetRecord().warnings.front(), HasSubstr("in 20 days"));
+  EXPECT_THAT(prometheus_.Text(),
+              HasSubstr("nodepool_runners_version_age_days{service=\"octo\",set=\"small\"} 10"));
+  nodes_.version = "2.342.0";
+  github_.Queue();
+  ASSERT_TRUE(AwaitAllDone());
+  EXPECT_TRUE(Await([this] { return SetRecord().warnings.empty(); }, minutes(1)));
+}
+
+// RUN-53, RUN-73
+TEST_F(RunnersTest, ALostJobIsNamedForADay) {
+  StartDaemon();
+  std::int64_t job = github_.Queue(minutes(20));
+  ASSERT_TRUE(Await([this] { return Runs().size() == 1 && Runs().front().state == RunState::kJob; }));
+  RunnerRun run = Runs().front();
+  nodes_.Destroy(run.node.value);
+  ASSERT_TRUE(zk_.tree().Delete({"/nodepool/leases/" + run.lease.value, -1}, 0));
+  ASSERT_TRUE(Await([this] { return SetRecord().lost.size() == 1; }));
+  EXPECT_EQ(SetRecord().lost.front().job.repository, "octo/app");
+  EXPECT_EQ(SetRecord().lost.front().node, run.node);
+  EXPECT_FALSE(SetRecord().lost.front().reason.empty());
+  github_.Finish(github_.job(job).runner, "failed");
+  ASSERT_TRUE(Await([this] { return Runs().empty(); }, minutes(3)));
+  EXPECT_EQ(SetRecord().lost.size(), 1);
+  time_.Advance(std::chrono::hours(25));
+  EXPECT_TRUE(SetRecord().lost.empty());
+}
+
+// RUN-73: from the assignment to the first step.
+TEST_F(RunnersTest, TheTimeLineIsMeasured) {
+  StartDaemon();
+  github_.Queue(seconds(30));
+  ASSERT_TRUE(Await([this] { return !Runs().empty() && Runs().front().state == RunState::kJob; }));
+  ASSERT_TRUE(Await([this] { return Runs().front().job.assigned_time.has_value(); }));
+  RunnerRun run = Runs().front();
+  EXPECT_LE(*run.created_time, *run.node_time);
+  EXPECT_LE(*run.node_time, *run.online_time);
+  EXPECT_LE(*run.online_time, *run.job_time);
+  EXPECT_LE(*run.job.queued_time, *run.job.assigned_time);
+  ASSERT_TRUE(AwaitAllDone());
+  std::string text = prometheus_.Text();
+  for (const char* name : {"first_step", "start", "node", "wait"})
+    EXPECT_THAT(text, HasSubstr(fmt::format(
+                          "nodepool_runner_{}_seconds_count{{service=\"octo\",set=\"small\"}} 1", name)));
+}
+
+}  // namespace
+
 }  // namespace nodepool::runners

@@ -2,11 +2,13 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "store/store.h"
 
-// The work of `nodepool export-image-data` and `import-image-data`.
 namespace nodepool::store {
+
+// The work of `nodepool export-image-data` and `import-image-data`.
 
 // The data of every pause, build and upload, by path.
 Task<std::map<std::string, std::string>> ExportImages(Store& store);
@@ -15,5 +17,9 @@ Task<std::map<std::string, std::string>> ExportImages(Store& store);
 // an import by another program (coordination.md 14.4). Error(kInvalid): the path of none of these
 // records.
 Task<> ImportImages(Store& store, std::map<std::string, std::string> records);
+
+// The uploads of all images to all providers, read from ZooKeeper; those that cannot be parsed are
+// left out.
+Task<std::vector<StoredUpload>> ListUploads(Store& store);
 
 }  // namespace nodepool::store

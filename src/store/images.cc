@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/log/logging.h"
-#include "store/lock_record.h"
 #include "store/transaction.h"
 
 namespace nodepool::store {

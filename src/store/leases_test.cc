@@ -2,11 +2,12 @@
 
 #include <gmock/gmock.h>
 
-#include "model/decline_reasons.h"
-#include "store/cache/lease_cache.h"
+#include "model/node_request.h"
+#include "store/cache/caches.h"
 #include "store/store_for_test.h"
 
 namespace nodepool::store {
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -345,4 +346,5 @@ TEST_F(LeaseCacheTest, MalformedOnesAreReportedOnceAndSkipped) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::store

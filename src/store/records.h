@@ -12,12 +12,10 @@
 #include "model/component.h"
 #include "model/image.h"
 #include "model/job.h"
-#include "model/lease.h"
 #include "model/node.h"
 #include "model/node_request.h"
 #include "model/provider_pause.h"
 #include "model/runner.h"
-#include "model/workflow_job.h"
 
 namespace nodepool::store {
 

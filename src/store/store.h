@@ -1,15 +1,10 @@
 #pragma once
 
-#include "store/breakers.h"
-#include "store/components.h"
 #include "store/images.h"
-#include "store/jobs.h"
 #include "store/leases.h"
-#include "store/nodes.h"
-#include "store/provider_pauses.h"
-#include "store/requests.h"
-#include "store/runners.h"
+#include "store/locked_records.h"
 #include "store/tree.h"
+#include "store/unlocked_records.h"
 
 namespace nodepool::store {
 

@@ -1,11 +1,16 @@
+#include <gmock/gmock.h>
+
 #include "async/task_group.h"
 #include "store/store_for_test.h"
+#include "store/transaction.h"
+#include "store/whole_tree.h"
+
+namespace nodepool::store {
 
 // Every operation of the store with the connection lost before or after the effect
 // of each single client call: the result and the tree must be those of the
 // undisturbed run.
 
-namespace nodepool::store {
 namespace {
 
 using Fault = testing::FaultyZk::Fault;
@@ -238,4 +243,201 @@ INSTANTIATE_TEST_SUITE_P(Faults, StoreFaultTest, ::testing::Values(Fault::kBefor
                          [](const auto& info) { return info.param == Fault::kBefore ? "Before" : "After"; });
 
 }  // namespace
+
+namespace {
+
+TEST(NodeOwnershipTest, AClaimedNodeIsItsOwnersUntilItIsReleased) {
+  World w;
+  NodeId node = w.Run(w.store.nodes.Create(InitNode()));
+  RequestId request = w.Run(w.store.requests.Create("100", Requested("small"), true));
+  EXPECT_EQ(w.Run(w.store.nodes.Owner(node)), std::nullopt);
+  EXPECT_TRUE(w.Run(w.store.nodes.Claim(node, "me", ToState(NodeState::kInUse), request)));
+  EXPECT_EQ(w.Run(w.store.nodes.Owner(node)), "me");
+  EXPECT_EQ(w.Run(w.store.nodes.Read(node))->record.state, NodeState::kInUse);
+  EXPECT_EQ(w.Run(w.store.requests.Read(request)), std::nullopt);
+  EXPECT_FALSE(w.Run(w.store.nodes.TryLock(node)));
+  EXPECT_FALSE(w.Run(w.store.nodes.Release(node, "you", ToState(NodeState::kUsed))));
+  EXPECT_TRUE(w.Run(w.store.nodes.Release(node, "me", ToState(NodeState::kUsed))));
+  EXPECT_EQ(w.Run(w.store.nodes.Read(node))->record.state, NodeState::kUsed);
+  EXPECT_TRUE(w.Run(w.store.nodes.TryLock(node)));
+}
+
+TEST(NodeOwnershipTest, ANodeThatIsNotToBeChangedIsNotReleased) {
+  World w;
+  NodeId node = w.Run(w.store.nodes.Create(InitNode()));
+  RequestId request = w.Run(w.store.requests.Create("100", Requested("small"), true));
+  EXPECT_TRUE(w.Run(w.store.nodes.Claim(node, "me", ToState(NodeState::kInUse), request)));
+  EXPECT_FALSE(w.Run(w.store.nodes.Release(node, "me", [](Node&) { return Change::kSkip; })));
+  EXPECT_EQ(w.Run(w.store.nodes.Owner(node)), "me");
+}
+
+TEST(NodeOwnershipTest, ANodeThatIsLockedOrWhoseRequestIsGoneCannotBeClaimed) {
+  World w;
+  NodeId node = w.Run(w.store.nodes.Create(InitNode()));
+  RequestId request = w.Run(w.store.requests.Create("100", Requested("small"), true));
+  auto locked = w.Run(w.store.nodes.TryLock(node));
+  EXPECT_FALSE(w.Run(w.store.nodes.Claim(node, "me", ToState(NodeState::kInUse), request)));
+  w.Run(locked->Unlock());
+  w.Run(w.store.requests.Delete(request));
+  EXPECT_FALSE(w.Run(w.store.nodes.Claim(node, "me", ToState(NodeState::kInUse), request)));
+  EXPECT_EQ(w.Run(w.store.nodes.Owner(node)), std::nullopt);
+  EXPECT_FALSE(w.Run(w.store.nodes.Claim(NodeId("0000009999"), "me", ToState(NodeState::kInUse), request)));
+}
+
+}  // namespace
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class MinReadyRequestsTest : public ::testing::Test {
+ protected:
+  std::optional<std::vector<RequestId>> Create(int count, std::int32_t seen_version) {
+    NodeRequest request;
+    request.SetState(RequestState::kRequested, WallTime());
+    request.node_types = {LabelName("small")};
+    std::vector<NodeRequest> copies(static_cast<std::size_t>(count), request);
+    auto creation = requests_.Create(std::move(copies), seen_version);
+    return world_.Run(std::move(creation));
+  }
+
+  World world_;
+  MinReadyRequests requests_{world_.store.tree};
+};
+
+// As on an empty tree: the version is known before there is any request.
+TEST_F(MinReadyRequestsTest, AreMadeTogether) {
+  std::int32_t version = world_.Run(requests_.Version());
+  bool is_made = Create(2, version).has_value();
+  ASSERT_TRUE(is_made || Create(2, version));
+  EXPECT_THAT(world_.Children("/nodepool/requests"), ElementsAre("900-0000000000", "900-0000000001"));
+  auto stored = world_.Run(world_.store.requests.Read(RequestId("900-0000000001")));
+  ASSERT_TRUE(stored);
+  EXPECT_TRUE(stored->revision.is_ephemeral());
+  EXPECT_THAT(stored->record.node_types, ElementsAre(LabelName("small")));
+}
+
+TEST_F(MinReadyRequestsTest, OfTwoDecisionsOnTheSameRecordsOneIsCarriedOut) {
+  world_.Put("/nodepool/requests", "");
+  std::int32_t version = world_.Run(requests_.Version());
+  EXPECT_EQ(world_.Run(requests_.Version()), version);
+  EXPECT_THAT(*Create(1, version), ElementsAre(RequestId("900-0000000000")));
+  EXPECT_FALSE(Create(1, version));
+  EXPECT_THAT(*Create(1, world_.Run(requests_.Version())), ElementsAre(RequestId("900-0000000001")));
+}
+
+TEST_F(MinReadyRequestsTest, ALostAnswerMakesNoSecondRequest) {
+  world_.Put("/nodepool/requests", "");
+  std::int32_t version = world_.Run(requests_.Version());
+  world_.faulty.FailNth(0, testing::FaultyZk::Fault::kAfter);
+  EXPECT_FALSE(Create(1, version));
+  EXPECT_EQ(world_.Children("/nodepool/requests").size(), 1u);
+}
+
+}  // namespace
+
+namespace {
+
+using nodepool::testing::FaultyZk;
+
+class NodeDeletionTest : public ::testing::Test {
+ protected:
+  LockedNode NewNode() {
+    return w.Run(w.store.nodes.CreateLocked(InitNode(), ToState(NodeState::kBuilding)));
+  }
+  std::string NodePath(const LockedNode& node) { return "/nodepool/nodes/" + node.id().str(); }
+
+  World w;
+};
+
+// coordination.11.9
+TEST_F(NodeDeletionTest, RemovingANodeIsOneWrite) {
+  LockedNode node = NewNode();
+  w.faulty.ClearCalls();
+  w.Run(node.Remove());
+  EXPECT_EQ(w.faulty.CountWrites(), 1u);
+  EXPECT_FALSE(w.Exists(NodePath(node)));
+  w.Run(node.Remove());
+}
+
+// coordination.11.9 and D-05: no waiting contender becomes the holder of a node that is being
+// deleted.
+TEST_F(NodeDeletionTest, RemovingANodeDeletesWaitingContendersBeforeItsHolder) {
+  LockedNode node = NewNode();
+  std::string lock = NodePath(node) + "/lock";
+  std::string own = lock + "/" + w.Children(lock).at(0);
+  for (std::string waiting : {"/00000000000000000000000000000000__lock__0000000007",
+                              "/ffffffffffffffffffffffffffffffff__lock__0000000008"})
+    w.Put(lock + waiting, "");
+  std::vector<std::string> gone;
+  w.memory.OnWrite([&](std::int64_t, const zk::WatchEvent& change) {
+    if (change.type != zk::EventType::kDeleted) return;
+    gone.push_back(change.path);
+    EXPECT_FALSE(w.Exists(NodePath(node))) << change.path << " went alone";
+  });
+  w.Run(node.Remove());
+  w.memory.OnWrite(nullptr);
+  EXPECT_THAT(gone, ElementsAre(lock + "/ffffffffffffffffffffffffffffffff__lock__0000000008",
+                                lock + "/00000000000000000000000000000000__lock__0000000007", own, lock,
+                                NodePath(node)));
+}
+
+TEST_F(NodeDeletionTest, AContenderThatComesDuringTheRemovalIsDeletedToo) {
+  LockedNode node = NewNode();
+  int arrivals = 0;
+  w.faulty.FailWhen([&](const FaultyZk::Call& call) {
+    if (call.name != "Multi" || arrivals == 3) return FaultyZk::Fault::kNone;
+    std::string number = std::to_string(1000000000 + arrivals++);
+    w.Put(NodePath(node) + "/lock/33333333333333333333333333333333__lock__" + number, "");
+    return FaultyZk::Fault::kNone;
+  });
+  w.Run(node.Remove());
+  EXPECT_EQ(arrivals, 3);
+  EXPECT_FALSE(w.Exists(NodePath(node)));
+}
+
+// Our lock was removed by force and another process holds the node now.
+TEST_F(NodeDeletionTest, ANodeThatAnotherHoldsIsNotRemoved) {
+  LockedNode node = NewNode();
+  std::string lock = NodePath(node) + "/lock";
+  w.Erase(lock + "/" + w.Children(lock).at(0));
+  w.Put(lock + "/33333333333333333333333333333333__lock__0000000007", "");
+  std::string before = w.Picture();
+  EXPECT_EQ(VerdictThrown([&] { w.Run(node.Remove()); }), Verdict::kLostSession);
+  EXPECT_EQ(w.Picture(), before);
+}
+
+// operations.16.8
+TEST_F(NodeDeletionTest, AnErasedNodeIsDeletedInOneTransaction) {
+  LockedNode node = NewNode();
+  std::string lock = NodePath(node) + "/lock";
+  w.Put(lock + "/00000000000000000000000000000000__lock__0000000007", "");
+  w.memory.OnWrite([&](std::int64_t, const zk::WatchEvent& change) {
+    EXPECT_FALSE(w.Exists(NodePath(node))) << change.path << " was changed alone";
+  });
+  w.Run(EraseNode(w.store, node.id(), w.time.loop().Now()));
+  w.memory.OnWrite(nullptr);
+  EXPECT_FALSE(w.Exists(NodePath(node)));
+}
+
+TEST_F(NodeDeletionTest, RemovingANodeThatOthersWroteSucceeds) {
+  LockedNode node = NewNode();
+  w.Put(NodePath(node), "garbage");
+  w.Run(node.Remove());
+  EXPECT_FALSE(w.Exists(NodePath(node)));
+}
+
+// coordination.17.21
+TEST_F(NodeDeletionTest, OnlyAnEmptyNodeIsRemovedAsEmpty) {
+  w.Put("/nodepool/nodes/0000000001/lock/44444444444444444444444444444444__lock__0000000000", "");
+  w.Put("/nodepool/nodes/0000000002", "{}");
+  w.Run(w.store.nodes.RemoveEmpty(NodeId("0000000001")));
+  w.Run(w.store.nodes.RemoveEmpty(NodeId("0000000002")));
+  w.Run(w.store.nodes.RemoveEmpty(NodeId("0000000003")));
+  EXPECT_EQ(w.Children("/nodepool/nodes"), std::vector<std::string>{"0000000002"});
+}
+
+}  // namespace
+
 }  // namespace nodepool::store

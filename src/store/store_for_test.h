@@ -10,7 +10,6 @@
 #include "async/testing/virtual_time.h"
 #include "store/store.h"
 #include "zk/recipes/lock.h"
-#include "zk/testing/faulty_zk.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::store {

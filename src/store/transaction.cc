@@ -3,8 +3,43 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
+
+#include "store/record_kinds.h"
+#include "zk/recipes/lock.h"
 
 namespace nodepool::store {
+
+Task<std::vector<std::string>> ZnodesBelow(zk::Client& client, NodeId id) {
+  std::vector<std::string> below, directories;
+  zk::Result<zk::Children> children = co_await client.GetChildren(paths::Node(id));
+  if (!children) co_return below;
+  for (const std::string& child : children->names) {
+    std::string directory = paths::Node(id) + "/" + child;
+    zk::Result<zk::Children> inner = co_await client.GetChildren(directory);
+    directories.push_back(directory);
+    if (!inner) continue;
+    for (const std::string& name : inner->names) {
+      if (!zk::IsContender(name)) below.push_back(directory + "/" + name);
+    }
+    std::vector<std::string> line = zk::SortedContenders(std::move(inner->names));
+    for (const std::string& name : line | std::views::reverse) below.push_back(directory + "/" + name);
+  }
+  below.insert(below.end(), directories.begin(), directories.end());
+  co_return below;
+}
+
+std::vector<zk::Op> DeletionOf(const StoredNode& node, const std::vector<std::string>& below, WallTime now) {
+  std::string path = paths::Node(node.id);
+  Node record = node.record;
+  record.SetState(NodeState::kDeleted, now);
+  std::vector<zk::Op> ops;
+  ops.emplace_back(zk::SetOp{path, ToJson(record), node.revision.version});
+  for (const std::string& znode : below) ops.emplace_back(zk::DeleteOp{znode, -1});
+  ops.emplace_back(zk::DeleteOp{path, -1});
+  return ops;
+}
+
 namespace {
 
 std::string PathOf(const zk::Op& op) {
@@ -195,5 +230,33 @@ template Task<bool> UpdateRecord(Tree&, StoredBuild&, std::optional<zk::HeldLock
                                  std::function<Change(ImageBuild&)>);
 template Task<bool> UpdateRecord(Tree&, StoredUpload&, std::optional<zk::HeldLock>,
                                  std::function<Change(ImageUpload&)>);
+
+Task<std::int32_t> MinReadyRequests::Version() {
+  std::string path(paths::kMinReady);
+  zk::Result<zk::NodeData> known = co_await tree_.Get(path);
+  if (known) co_return known->stat.version;
+  co_await tree_.Ensure(path);
+  known = co_await tree_.Get(path);
+  if (!known) throw Error(Verdict::kConflict, path + " was removed by another program");
+  co_return known->stat.version;
+}
+
+Task<std::optional<std::vector<RequestId>>> MinReadyRequests::Create(std::vector<NodeRequest> requests,
+                                                                     std::int32_t seen_version) {
+  std::string path = fmt::format("{}/{}-", paths::kRequests, kMinReadyPrecedence);
+  std::vector<zk::Op> ops;
+  ops.emplace_back(zk::SetOp{std::string(paths::kMinReady), "", seen_version});
+  for (const NodeRequest& request : requests)
+    ops.emplace_back(zk::CreateOp{path, ToJson(request), zk::CreateMode::kEphemeralSequential});
+  auto attempt = [&] { return tree_.client().Multi(ops); };
+  zk::MultiResult result = co_await tree_.Repeat<zk::MultiResult>(attempt);
+  // There has been no request yet.
+  if (result.failed > 0) co_await tree_.Ensure(std::string(paths::kRequests));
+  if (!result.ok()) co_return std::nullopt;
+  std::vector<RequestId> ids;
+  for (std::size_t i = 1; i < result.results.size(); ++i)
+    ids.emplace_back(zk::BaseName(result.results[i].path));
+  co_return ids;
+}
 
 }  // namespace nodepool::store

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
-#include "store/paths.h"
+#include "store/record_kinds.h"
 
 namespace nodepool::store {
+
 namespace {
 
 // How far back a created znode is searched for after its answer was lost.

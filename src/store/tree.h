@@ -4,18 +4,63 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "async/cleanup.h"
+#include "async/backoff.h"
 #include "async/loop.h"
-#include "base/random.h"
-#include "store/holding.h"
-#include "store/repeat.h"
+#include "async/task.h"
+#include "base/ids.h"
 #include "zk/client.h"
-#include "zk/recipes/election.h"
 #include "zk/recipes/lock.h"
 
 namespace nodepool::store {
+
+// A task that ends at once with the default of its type.
+template <class T = void>
+Task<T> Default() {
+  if constexpr (std::is_void_v<T>) {
+    co_return;
+  } else {
+    co_return T();
+  }
+}
+
+// Acquires a lock, or a locked record, by `acquire`, awaits the task of `use(held)` and then that
+// of `release(held)`, whether the use succeeded, failed or was cancelled, also when the task is
+// cancelled at the moment when it has acquired. Where `acquire` returns nullopt, neither is called
+// and the result is the type's default (false, nullopt).
+template <class Held, class Use, class Release>
+auto Holding(Task<std::optional<Held>> acquire, Use use, Release release) {
+  using Result = typename std::invoke_result_t<Use&, Held&>::value_type;
+  auto use_if_held = [use = std::move(use)](std::optional<Held>& held) mutable {
+    return held ? use(*held) : Default<Result>();
+  };
+  auto release_if_held = [release = std::move(release)](std::optional<Held>& held) mutable {
+    return held ? release(*held) : Default<>();
+  };
+  return Bracket(std::move(acquire), std::move(use_if_held), std::move(release_if_held));
+}
+
+// Awaits the task that `attempt` returns, and starts it again after a pause while it fails with
+// kRetry: the connection was lost, and it is unknown whether the operation was carried out. So the
+// attempt must be safe to repeat. Ends at the latest with the session, by the client's
+// kLostSession. Whatever `attempt` refers to must outlive the task.
+template <class T>
+Task<T> Repeat(Loop& loop, Random& random, std::function<Task<T>()> attempt) {
+  Backoff backoff({}, random);
+  for (;;) {
+    Outcome<T> outcome = co_await Attempt(attempt());
+    if (!outcome && !FailedWith(outcome, Verdict::kRetry)) outcome.error().Rethrow();
+    if constexpr (std::is_void_v<T>) {
+      if (outcome) co_return;
+    } else {
+      if (outcome) co_return std::move(*outcome);
+    }
+    co_await loop.SleepFor(backoff.Next());
+  }
+}
 
 // The znodes below the records: the client's operations, repeated after connection losses, and the
 // locks. Its only state is the list of the znodes created last, to find the result of a creation

@@ -7,12 +7,12 @@
 #include <iterator>
 
 #include "launcher/launcher_fixture_for_test.h"
-#include "store/erase.h"
-#include "web/access/tokens_for_test.h"
+#include "store/whole_tree.h"
 #include "web/actions/action_endpoints.h"
 #include "web/api/api.h"
 #include "web/lists/lists.h"
 #include "web/requests/request_endpoints.h"
+#include "web/site_for_test.h"
 
 namespace nodepool::web {
 namespace {

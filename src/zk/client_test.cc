@@ -5,10 +5,10 @@
 
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
-#include "zk/testing/faulty_zk.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::zk {
+
 namespace {
 
 using nodepool::testing::FaultyZk;
@@ -246,4 +246,5 @@ TEST_F(ZkClientTest, FaultsComeBeforeOrAfterTheEffect) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::zk

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "async/attempt.h"
 #include "async/event.h"
+#include "async/task.h"
 #include "zk/client.h"
 
 namespace nodepool::zk {

@@ -6,8 +6,7 @@
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
-#include "base/random.h"
-#include "zk/testing/faulty_zk.h"
+#include "base/ids.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::zk {

@@ -1,6 +1,6 @@
 #include "base/error.h"
+#include "driver/driver.h"
 #include "driver/plugin.h"
-#include "driver/provider.h"
 
 // Calls itself as a driver that is part of the programs.
 class SecondFake : public nodepool::driver::Driver {

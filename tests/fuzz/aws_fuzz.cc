@@ -4,16 +4,11 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "drivers/aws/api/faults.h"
-#include "drivers/aws/api/service_quotas.h"
-#include "drivers/aws/api/signature.h"
-#include "drivers/aws/api/xml.h"
+#include "drivers/aws/api/service_calls.h"
+#include "drivers/aws/api/services.h"
 #include "drivers/aws/compute/disks.h"
 #include "drivers/aws/compute/instance.h"
-#include "drivers/aws/compute/instance_types.h"
-#include "drivers/aws/compute/quota_codes.h"
 #include "drivers/aws/credentials/credentials.h"
-#include "drivers/aws/credentials/profiles.h"
 
 // Any bytes as an answer of AWS, or as a file of its credentials: reading them ends with a result or with
 // Error.

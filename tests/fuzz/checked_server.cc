@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "zk/server/answer.h"
+#include "zk/server/request.h"
 
 namespace nodepool::zk::server {
 namespace {

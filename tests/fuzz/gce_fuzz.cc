@@ -5,10 +5,9 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "driver/cloud/api/token_client.h"
+#include "driver/cloud/api/credentials.h"
 #include "driver/cloud/api/url_text.h"
-#include "drivers/gce/api/compute.h"
-#include "drivers/gce/api/faults.h"
+#include "drivers/gce/api/services.h"
 #include "drivers/gce/compute/instance.h"
 #include "drivers/gce/config/gce_config.h"
 

@@ -9,10 +9,9 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/write.hpp>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "async/task_group.h"
 #include "net/ssh/host_key_scan.h"
-#include "net/ssh/server_hello.h"
 
 namespace nodepool::net {
 namespace {

@@ -3,22 +3,19 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json_fields.h"
-#include "base/time_text.h"
-#include "drivers/openstack/api/endpoints.h"
 #include "drivers/openstack/api/session.h"
-#include "drivers/openstack/api/token.h"
 #include "drivers/openstack/api/versions.h"
 #include "drivers/openstack/compute/server.h"
 #include "drivers/openstack/config/cloud_config.h"
-#include "drivers/openstack/network/addresses.h"
-#include "drivers/openstack/network/floating_ip.h"
+#include "drivers/openstack/network/networks.h"
 #include "net/http/http.h"
 #include "net/http/http_client.h"
+#include "web/api/api.h"
 #include "web/api/api_fields.h"
-#include "web/api/api_question.h"
-#include "web/lists/negotiation.h"
+#include "web/lists/recent_answers.h"
 
 // Any bytes as the target of a web request or as the answer of a cloud: reading them
 // ends with a result or with Error.

@@ -5,7 +5,7 @@
 #include <boost/asio/write.hpp>
 #include <cstdint>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "http_messages.h"
 #include "net/http/http_server.h"
 

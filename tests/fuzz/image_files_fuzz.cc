@@ -9,8 +9,7 @@
 
 #include "async/loop.h"
 #include "base/error.h"
-#include "builder/files/builder_id.h"
-#include "builder/files/directory_files.h"
+#include "builder/files/local_files.h"
 #include "builder/files/temporary_files.h"
 
 namespace nodepool::builder {

@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "async/task_group.h"
-#include "model/job_event.h"
+#include "model/job.h"
 #include "net/zmq_subscriber.h"
 
 namespace nodepool {

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "zk/server/journal.h"
-#include "zk/server/sqlite.h"
 
 namespace nodepool::zk::server {
 namespace {

@@ -9,15 +9,12 @@
 #include <string_view>
 
 #include "async/loop.h"
-#include "async/run_to_end.h"
 #include "base/error.h"
+#include "drivers/kubernetes/api/cluster.h"
 #include "drivers/kubernetes/api/object.h"
-#include "drivers/kubernetes/api/watch.h"
-#include "drivers/kubernetes/config/amounts.h"
-#include "drivers/kubernetes/kubeconfig/exec_plugin.h"
+#include "drivers/kubernetes/config/kubernetes_config.h"
 #include "drivers/kubernetes/kubeconfig/kubeconfig.h"
 #include "drivers/kubernetes/machine/machines.h"
-#include "drivers/kubernetes/machine/pod.h"
 #include "drivers/kubernetes/names.h"
 
 // Any bytes as what a cluster, a credential plugin or a kubeconfig says: lines of a watch with objects in any

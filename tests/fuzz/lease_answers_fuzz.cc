@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cli/server/lease_client.h"
+#include "cli/server/lease_claim.h"
 #include "net/ssh/ssh_files.h"
 
 namespace nodepool::cli {

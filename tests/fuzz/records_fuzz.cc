@@ -7,9 +7,7 @@
 #include "model/component.h"
 #include "model/image.h"
 #include "model/job.h"
-#include "model/job_event.h"
 #include "model/json.h"
-#include "model/lease.h"
 #include "model/node.h"
 #include "model/node_request.h"
 

@@ -2,17 +2,19 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "zk/tree/acl.h"
-#include "zk/types.h"
+#include "zk/znode.h"
+
+namespace nodepool::zk {
 
 // What a ZooKeeper server has to answer, as simply as it can be said: a map from paths to znodes, which a
 // transaction copies. Watches are in watch_model.h.
-namespace nodepool::zk {
 
 // The access lists that are tried; the owner may do everything.
 enum class Access { kOpen, kUnreadable, kReadOnly, kPrivate };
@@ -83,6 +85,33 @@ class TreeModel {
 
   std::map<std::string, Znode> znodes_;
   std::vector<Change> changes_;
+};
+
+// Who has to be told of a change, as simply as it can be said: a set of watches, searched for each change.
+
+class WatchModel {
+ public:
+  enum class Kind { kData, kChildren, kPersistent, kRecursive };
+  struct Told {
+    std::int64_t connection = 0;
+    EventType type = EventType::kNone;
+    std::string path;
+    bool operator==(const Told&) const = default;
+  };
+
+  void Add(std::int64_t connection, Kind kind, const std::string& path) {
+    watches_.insert({connection, kind, path});
+  }
+  // Those of a path that the protocol's removeWatches means: 1 children, 2 data, 3 any, and with each all
+  // that stay. Whether there was one.
+  bool Remove(std::int64_t connection, int kind, const std::string& path);
+  void RemoveAll(std::int64_t connection);
+
+  // The watches that fire about `path` itself; one-shot ones are used up.
+  std::vector<Told> TellOf(EventType type, const std::string& path);
+
+ private:
+  std::set<std::tuple<std::int64_t, Kind, std::string>> watches_;
 };
 
 }  // namespace nodepool::zk

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "zk/tree/path.h"
 #include "zk/wire/protocol.h"
+#include "zk/znode.h"
 
 namespace nodepool::zk {
 namespace {

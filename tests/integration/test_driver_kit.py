@@ -294,8 +294,8 @@ def test_links_lead_somewhere_where_it_is_installed(installed):
 
 def test_an_adapters_headers_reach_no_records(installed, tmp_path):
     source = tmp_path / "adapter.cc"
-    names = ["driver/cloud/cloud_adapter.h", "driver/cloud/cloud_driver.h", "driver/cloud/cloud_provider.h",
-             "driver/cloud/section.h", "driver/cloud/api/api_client.h", "driver/plugin.h", "driver/testing/contract.h"]
+    names = ["driver/cloud/adapter.h", "driver/cloud/cloud_driver.h", "driver/cloud/cloud_driver.h",
+             "driver/provider_section.h", "driver/cloud/api/api_client.h", "driver/plugin.h", "driver/testing/contract.h"]
     source.write_text("".join(f"#include <nodepool/{name}>\n" for name in names))
     included = run("g++", "-std=c++23", "-MM", "-I", installed / "include", source)
     assert "nodepool/driver/cloud/adapter.h" in included

@@ -35,7 +35,7 @@ def test_every_line_of_the_page_is_in_the_source():
     assert len(lines) == 18
     for level, text in lines:
         text = re.sub("<.*?>", "{}", text)
-        # A fault of a provider is an error when it is new (launcher/provider_health.h).
+        # A fault of a provider is an error when it is new (launcher/provider_manager.h).
         call = rf'(\.{level.capitalize()}\(|\.Failed\(\s*fmt::format\()\s*"'
         assert re.search(call + re.escape(text), SOURCE), text
 

@@ -13,7 +13,7 @@
 #include <iostream>
 
 #include "async/loop.h"
-#include "base/random.h"
+#include "base/ids.h"
 #include "zk/recipes/lock.h"
 #include "zk/wire/wire_client.h"
 

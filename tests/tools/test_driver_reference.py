@@ -20,8 +20,8 @@ def test_the_page_has_every_name_with_its_comment():
 def test_a_public_name_without_a_comment_is_refused(tmp_path):
     for folder in ("tools", "docs/driver-guide", "docs/spec", "src"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    header = tmp_path / "src/driver/refusal.h"
+    header = tmp_path / "src/driver/driver.h"
     header.write_text(header.read_text() + "\nnamespace nodepool::driver {\n\nint Undescribed(int value);\n\n}\n")
     done = subprocess.run([tmp_path / "tools/driver-reference", "--check"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    assert "src/driver/refusal.h: this has no comment: int Undescribed(int value);" in done.stdout
+    assert "src/driver/driver.h: this has no comment: int Undescribed(int value);" in done.stdout

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <optional>
 
-#include "base/log/journal.h"
 #include "base/log/log_setup.h"
 #include "base/log/log_sinks.h"
 #include "base/text.h"

@@ -7,11 +7,23 @@
 #include <string>
 #include <vector>
 
+#include "async/blocking_pool.h"
+#include "async/event.h"
 #include "async/task.h"
-#include "builder/files/image_check.h"
+#include "base/ids.h"
 #include "store/records.h"
 
 namespace nodepool::builder {
+
+// What is to be said of a file that a build made.
+struct ImageCheck {
+  std::string fault;  // it is no image; empty: it may be one
+  std::string doubt;  // it does not look like its format; empty: it does, or the format is not known here
+};
+
+// Reads a few bytes of the file (builder.md 7.1). `format` is the name that disk-image-create has for it.
+// Error(kFail): the file cannot be read.
+ImageCheck CheckImageFile(const std::string& path, const std::string& format);
 
 // Builds with files on this host, each with its image files by format.
 using LocalBuilds = std::map<store::BuildKey, std::map<std::string, std::string>>;
@@ -66,5 +78,33 @@ struct LocalName {
   bool is_old = false;  // the id is a number of ten digits
 };
 std::optional<LocalName> ParseLocalName(std::string_view name);
+
+// The real file system; everything happens on the blocking pool.
+class DirectoryFiles : public LocalFiles {
+ public:
+  explicit DirectoryFiles(BlockingPool& pool) : pool_(pool) {}
+
+  Task<LocalBuilds> Scan(std::string directory, std::set<ImageName> images) override;
+  Task<> RemoveBuild(std::string directory, store::BuildKey build) override;
+  Task<> RemoveFormat(std::string directory, store::BuildKey build, std::string format) override;
+  Task<Checksums> ReadChecksums(std::string path) override;
+  Task<> WriteChecksums(std::string path) override;
+  Task<ImageCheck> CheckImage(std::string path, std::string format) override;
+  Task<std::uint64_t> AllocatedSize(std::string path) override;
+  Task<std::string> StartLog(std::string directory, store::BuildKey build, int retention) override;
+  Task<std::string> ReadLogEnd(std::string path, std::size_t size) override;
+  Task<> AppendToLog(std::string path, std::string text) override;
+  Task<std::vector<std::string>> RemoveTemporary(std::string log_directory,
+                                                 std::set<std::string> folders) override;
+
+ private:
+  BlockingPool& pool_;
+  // Uploads of one file to several providers begin together: the first computes its checksums.
+  Gate computing_{1};
+};
+
+// The content of builder_id.txt in the directory, which is created at the first start (builder.md 2.2).
+// Creates the directory if it is missing. Throws kInvalid if it cannot be created or written.
+std::string ReadBuilderId(const std::string& images_dir, Random& random);
 
 }  // namespace nodepool::builder

@@ -1,12 +1,26 @@
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstring>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace nodepool::builder {
+
+// Throws Error(kFail) that names the path and says what the error number `code` means.
+[[noreturn]] inline void FailAt(const std::string& path, int code) {
+  throw Error(Verdict::kFail, fmt::format("{}: {}", path, std::strerror(code)));
+}
+
+// Removes a directory with all that is in it. Follows no symbolic link and enters no mount: Error(kFail) that
+// names the mount, with everything on it left alone. A missing directory is no error. Blocks.
+void RemoveTree(const std::string& path);
 
 // What disk-image-create leaves behind if it cannot clean up because it was killed or the machine went down
 // (builder.md 20.6, D-41). Its temporary directories are named in the build's log, since it runs with -x.

@@ -1,12 +1,10 @@
-#include "cli/commands/config_validate.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <vector>
 
-#include "async/cleanup.h"
 #include "async/deadline.h"
+#include "async/task.h"
 #include "async/task_group.h"
 #include "base/log/logging.h"
 #include "base/text.h"

@@ -1,7 +1,6 @@
-#include "cli/commands/config_validate.h"
-
 #include <gmock/gmock.h>
 
+#include "cli/commands/commands.h"
 #include "cli/fixture_for_test.h"
 
 namespace nodepool::cli {

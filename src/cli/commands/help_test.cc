@@ -5,12 +5,9 @@
 #include <set>
 
 #include "base/text.h"
-#include "cli/arguments.h"
+#include "cli/command.h"
 #include "cli/fixture_for_test.h"
-#include "daemon/builder_options.h"
-#include "daemon/launcher_options.h"
-#include "daemon/runners_options.h"
-#include "daemon/standalone_options.h"
+#include "daemon/options.h"
 
 namespace nodepool::cli {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "async/task_group.h"
-#include "base/testing/temporary_folder.h"
+#include "base/testing/test_environment.h"
 #include "cli/fixture_for_test.h"
 
 namespace nodepool::cli {

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <string>
 
-#include "async/cleanup.h"
+#include "async/task.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/listing_arguments.h"
 #include "cli/show_listing.h"
-#include "listing/job_listing.h"
+#include "listing/record_listing.h"
 #include "model/job.h"
 #include "sched/jobs/job_rules.h"
 

@@ -1,5 +1,3 @@
-// The exact output of the listing commands.
-
 #include <gmock/gmock.h>
 
 #include "async/task_group.h"
@@ -7,6 +5,9 @@
 #include "cli/fixture_for_test.h"
 
 namespace nodepool::cli {
+
+// The exact output of the listing commands.
+
 namespace {
 
 using ::testing::AllOf;
@@ -460,4 +461,5 @@ TEST_F(WatchTest, ItEndsWhenNobodyReads) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::cli

@@ -1,5 +1,3 @@
-#include "cli/commands/migrate.h"
-
 #include <fmt/ostream.h>
 
 #include <CLI/CLI.hpp>
@@ -7,16 +5,14 @@
 #include <optional>
 
 #include "async/blocking_pool.h"
-#include "async/cleanup.h"
 #include "async/deadline.h"
 #include "async/event.h"
-#include "base/random.h"
+#include "async/task.h"
+#include "base/ids.h"
+#include "cli/command.h"
 #include "cli/commands/commands.h"
-#include "cli/console.h"
-#include "daemon/client_secret.h"
 #include "daemon/connection.h"
-#include "daemon/embedded_server.h"
-#include "store/record_counts.h"
+#include "daemon/runtime.h"
 #include "store/whole_tree.h"
 #include "zk/recipes/copy_tree.h"
 #include "zk/server/server.h"

@@ -1,10 +1,9 @@
-#include "cli/commands/migrate.h"
-
 #include <gmock/gmock.h>
 
-#include "base/testing/temporary_folder.h"
+#include "base/testing/test_environment.h"
+#include "cli/commands/commands.h"
 #include "cli/fixture_for_test.h"
-#include "zk/testing/faulty_zk.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::cli {
 

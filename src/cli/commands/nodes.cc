@@ -1,5 +1,3 @@
-#include "operate/nodes.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,15 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "async/cleanup.h"
-#include "cli/arguments.h"
+#include "async/task.h"
 #include "cli/command.h"
 #include "cli/commands/commands.h"
-#include "cli/listing_arguments.h"
-#include "cli/unknown_names.h"
-#include "listing/node_listing.h"
-#include "listing/row_filter.h"
-#include "store/cache/node_cache.h"
+#include "cli/show_listing.h"
+#include "listing/record_listing.h"
+#include "listing/selection.h"
+#include "operate/actions.h"
+#include "store/cache/cached_records.h"
 
 namespace nodepool::cli {
 

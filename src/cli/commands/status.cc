@@ -1,14 +1,12 @@
+#include "listing/status.h"
+
 #include <CLI/CLI.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/launcher_query.h"
-#include "cli/listing_arguments.h"
 #include "cli/show_listing.h"
-#include "daemon/ask_launcher.h"
-#include "daemon/host_name.h"
 #include "daemon/web_address.h"
-#include "driver/loading/configured.h"
-#include "listing/status_screen.h"
+#include "driver/loading/config_follower.h"
 
 namespace nodepool::cli {
 

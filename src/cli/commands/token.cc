@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/password_hash.h"
+#include "base/crypto.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "config/web_tokens.h"
+#include "config/config.h"
 
 namespace nodepool::cli {
 

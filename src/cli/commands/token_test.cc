@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "base/password_hash.h"
+#include "base/crypto.h"
 #include "cli/fixture_for_test.h"
 
 namespace nodepool::cli {

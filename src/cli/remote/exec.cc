@@ -1,24 +1,27 @@
 #include "cli/remote/exec.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "async/cleanup.h"
+#include "async/task.h"
 #include "async/task_group.h"
 #include "base/scope_exit.h"
-#include "cli/console.h"
+#include "base/text.h"
+#include "cli/command.h"
 #include "cli/node_claim.h"
-#include "cli/remote/inventory.h"
-#include "cli/remote/local_programs.h"
 #include "cli/remote/remote_command.h"
-#include "cli/session_claim.h"
-#include "driver/simulated_address.h"
+#include "driver/provider_environment.h"
 #include "net/ssh/ssh_files.h"
 
 namespace nodepool::cli {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -258,6 +261,86 @@ Task<int> Exec(Context& context, ExecOptions options) {
   SessionClaim claim(context, options.wish);
   int status = co_await ExecOn(context, claim, options);
   co_return status;
+}
+
+namespace {
+
+namespace json = boost::json;
+
+// What Ansible takes as a group's name.
+std::string GroupName(std::string label) {
+  for (char& letter : label) {
+    bool is_allowed = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                      (letter >= '0' && letter <= '9');
+    if (!is_allowed) letter = '_';
+  }
+  bool has_digit_first = !label.empty() && label.front() >= '0' && label.front() <= '9';
+  return has_digit_first ? "_" + label : label;
+}
+
+}  // namespace
+
+std::string InventoryText(const std::vector<net::SshNode>& nodes, const std::string& ssh_config) {
+  json::object hosts, groups;
+  for (const net::SshNode& node : nodes) {
+    hosts[node.id] = json::object({{"ansible_connection", "ssh"},
+                                   {"ansible_ssh_common_args", "-F " + ssh_config},
+                                   {"nodepool_label", node.label},
+                                   {"nodepool_address", node.address},
+                                   {"nodepool_port", node.port}});
+    json::value& group = groups[GroupName(node.label)];
+    if (!group.is_object()) group = json::object({{"hosts", json::object()}});
+    group.at("hosts").as_object()[node.id] = json::object();
+  }
+  json::object all{{"hosts", std::move(hosts)}, {"children", std::move(groups)}};
+  return json::serialize(json::object({{"all", std::move(all)}})) + "\n";
+}
+
+namespace {
+
+// Where execvp() searches without PATH.
+constexpr const char* kUsualPath = "/bin:/usr/bin";
+
+bool IsProgram(const std::string& path) {
+  return fs::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0;
+}
+
+bool IsThere(const std::string& program) {
+  if (program.find('/') != std::string::npos) return IsProgram(program);
+  const char* path = std::getenv("PATH");
+  return std::ranges::any_of(Split(path == nullptr ? kUsualPath : path, ':'), [&](const std::string& place) {
+    return IsProgram((place.empty() ? "." : place) + "/" + program);
+  });
+}
+
+struct Need {
+  std::string program;
+  std::string user;  // what runs it
+};
+
+// In the order in which they are run.
+std::vector<Need> NeedsOf(const ExecOptions& options) {
+  std::vector<Need> needs;
+  if (options.sync) needs.push_back({"rsync", "--sync needs it"});
+  if (options.sync || !options.runs_here) needs.push_back({"ssh", "it is needed to log in"});
+  bool is_program = options.runs_here && options.command.size() > 1;  // one word is a line for the shell
+  if (is_program) needs.push_back({options.command.front(), "it is the command"});
+  if (!options.fetch.empty()) needs.push_back({"scp", "--fetch needs it"});
+  return needs;
+}
+
+}  // namespace
+
+std::string FaultOfThisComputer(const ExecOptions& options) {
+  for (const Need& need : NeedsOf(options)) {
+    if (!IsThere(need.program))
+      return fmt::format("{} is not installed here; {}", Excerpt(need.program), need.user);
+  }
+  if (!options.inventory) return "";
+  fs::path folder = fs::absolute(*options.inventory).parent_path();
+  return ::access(folder.c_str(), W_OK) == 0
+             ? ""
+             : fmt::format("{} cannot be written; --inventory needs it", Excerpt(folder.string()));
 }
 
 }  // namespace nodepool::cli

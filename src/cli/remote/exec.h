@@ -36,4 +36,13 @@ Task<int> ExecOn(Console& console, NodeClaim& claim, const ExecOptions& options)
 // without a request.
 Task<int> Exec(Context& context, ExecOptions options);
 
+// An inventory of the nodes for Ansible, as JSON, which its `yaml` plugin reads: hosts are named by node id,
+// groups by label ("-" and the like as "_"). `ssh_config` is the path of the file that says how to reach
+// them.
+std::string InventoryText(const std::vector<net::SshNode>& nodes, const std::string& ssh_config);
+
+// Why this computer cannot do what the options of `exec` ask for, whatever the nodes are: "rsync is not
+// installed here; --sync needs it". Empty if it can.
+std::string FaultOfThisComputer(const ExecOptions& options);
+
 }  // namespace nodepool::cli

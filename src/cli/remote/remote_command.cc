@@ -10,8 +10,8 @@
 #include <csignal>
 #include <cstring>
 
-#include "async/cleanup.h"
 #include "async/deadline.h"
+#include "async/task.h"
 #include "base/error.h"
 #include "base/text.h"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "async/loop.h"
-#include "cli/console.h"
+#include "cli/command.h"
 #include "net/ssh/ssh_files.h"
-#include "process/foreground.h"
+#include "process/supervisor.h"
 
 namespace nodepool::cli {
 

@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "config/logging/log_handler_class.h"
 #include "config/logging/log_ini.h"
 #include "config/yaml/yaml_reader.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "base/testing/temporary_folder.h"
+#include "base/testing/test_environment.h"
 
 namespace nodepool::config {
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <memory>
 #include <optional>
@@ -141,5 +142,12 @@ std::vector<Problem> Validate(const Value& value, const Schema& schema);
 // Keys that nothing reads (D-50), each with its line and nearest spelling: for the daemons, which
 // accept everything else leniently. `place` names the value, e.g. "providers[0]"; empty at the top.
 std::vector<std::string> UnknownKeys(const Value& value, const Schema& schema, const std::string& place);
+
+// A Markdown table of every setting of a mapping, nested ones by their path
+// (`pools[].labels[].name`): type, default, when a change takes effect, help.
+std::string ToMarkdown(const Schema& schema);
+
+// The schema as JSON Schema (draft 2020-12), for editors.
+boost::json::object ToJsonSchema(const Schema& schema);
 
 }  // namespace nodepool::config

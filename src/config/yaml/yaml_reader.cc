@@ -16,8 +16,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "base/text_hash.h"
-#include "config/yaml/scalar.h"
+#include "config/yaml/value.h"
 
 namespace nodepool::config {
 namespace {

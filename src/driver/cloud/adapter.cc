@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "async/attempt.h"
-#include "driver/cloud/leaks/external_ids.h"
-#include "model/validation.h"
+#include "async/task.h"
+#include "driver/cloud/leaks/missing_machines.h"
+#include "model/image.h"
 
 namespace nodepool::driver::cloud {
 

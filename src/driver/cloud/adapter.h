@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <boost/json/value.hpp>
 #include <functional>
 #include <map>
@@ -12,13 +13,108 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log/logging.h"
-#include "driver/image_store.h"
-#include "driver/operator_tools.h"
+#include "driver/driver.h"
 #include "driver/provider_config.h"
-#include "driver/quota_information.h"
+#include "driver/provider_environment.h"
 #include "model/node_request.h"
 
 namespace nodepool::driver::cloud {
+
+// The provider around an adapter, as the adapter sees it. Calls are cheap, and made on the loop, but not from
+// the adapter's constructor. This class itself is for an adapter that a builder or a command uses for a few
+// calls: nobody wants to know anything of it.
+class Framework {
+ public:
+  virtual ~Framework() = default;
+  // The cloud announces that it takes machines away, and its lists show a new machine at once:
+  // Adapter::MissingMachines is called at once, and again soon.
+  virtual void MachinesTaken() {}
+  // The cloud announces its limits, or what others use of them: both are read again, at most once a second.
+  virtual void QuotaChanged() {}
+  // QuotaForLabel, which is asked once for each label, would answer differently now.
+  virtual void NeedsChanged() {}
+  // What LabelReady answers has changed, or capacity has for a reason that the node records do not show:
+  // waiting requests are considered again.
+  virtual void CapacityChanged() {}
+  // Whether records of this provider's images exist. If not, none can have leaked, so none need be listed.
+  virtual bool HasImages() const { return true; }
+};
+
+// What an adapter may use. Everything outlives it.
+struct AdapterEnvironment : DriverEnvironment {
+  Framework& framework;
+  // Null when nobody wants to know.
+  ProviderObserver* observer = nullptr;
+};
+
+// The settings of a provider as the types that its driver derives (LoadProviderConfig).
+
+// A provider, pool, label or disk image as the type that its driver has made it of. Error(kFail): another
+// driver has made it.
+template <class Own, class Settings>
+const Own& As(const Settings& settings) {
+  // Launcher and builder keep the settings of all drivers as one type, so that none of them knows a driver.
+  const auto* own = dynamic_cast<const Own*>(&settings);
+  if (own == nullptr) throw Error(Verdict::kFail, "these settings were made by another driver");
+  return *own;
+}
+
+// The same, shared.
+template <class Own, class Settings>
+std::shared_ptr<const Own> As(const std::shared_ptr<Settings>& settings) {
+  return {settings, &As<Own>(*settings)};
+}
+
+// All pools. They live as long as the configuration.
+template <class Pool>
+std::vector<const Pool*> PoolsOf(const ProviderConfig& config) {
+  std::vector<const Pool*> pools;
+  for (const auto& [name, pool] : config.pools) pools.push_back(&As<Pool>(*pool));
+  return pools;
+}
+
+// All labels of a pool, likewise.
+template <class Label>
+std::vector<const Label*> LabelsOf(const PoolConfig& pool) {
+  std::vector<const Label*> labels;
+  for (const auto& [name, label] : pool.labels) labels.push_back(&As<Label>(*label));
+  return labels;
+}
+
+// All labels of all pools, likewise.
+template <class Label>
+std::vector<const Label*> LabelsOf(const ProviderConfig& config) {
+  std::vector<const Label*> labels;
+  for (const auto& [name, pool] : config.pools) {
+    for (const Label* label : LabelsOf<Label>(*pool)) labels.push_back(label);
+  }
+  return labels;
+}
+
+// The first label of all pools that is such, likewise; null: none is.
+template <class Label, class Predicate>
+const Label* FindLabel(const ProviderConfig& config, Predicate is_such) {
+  for (const auto& [pool_name, pool] : config.pools) {
+    for (const auto& [name, label] : pool->labels) {
+      const Label& own = As<Label>(*label);
+      if (std::invoke(is_such, own)) return &own;
+    }
+  }
+  return nullptr;
+}
+
+// Whether one of the labels is such: AnyLabel<OwnLabel>(config, &OwnLabel::use_spot).
+template <class Label, class Predicate>
+bool AnyLabel(const ProviderConfig& config, Predicate is_such) {
+  return FindLabel<Label>(config, is_such) != nullptr;
+}
+
+// The same of the pools.
+template <class Pool, class Predicate>
+bool AnyPool(const ProviderConfig& config, Predicate is_such) {
+  return std::ranges::any_of(config.pools,
+                             [&](const auto& pool) { return std::invoke(is_such, As<Pool>(*pool.second)); });
+}
 
 // How to connect to a machine, as far as that differs from its image's configuration: only members that are
 // set count. A text may be set to none: the machine has none.
@@ -245,5 +341,20 @@ class Adapter {
 
 // Awaits a deletion; kNotFound, i.e. nothing to delete, is success.
 Task<> EnsureGone(Task<> deletion);
+
+// An adapter of a driver with its own configuration types: `Config`, `Label` and `Pool` are what its
+// LoadProviderConfig creates.
+template <class Config, class Label = LabelConfig, class Pool = PoolConfig>
+class CloudAdapter : public Adapter {
+ protected:
+  // Error(kFail): `config` was made by another driver.
+  explicit CloudAdapter(const std::shared_ptr<const ProviderConfig>& config) : config_(As<Config>(config)) {}
+
+  // A label or pool of this provider as the driver's own type.
+  static const Label& Own(const LabelConfig& label) { return As<Label>(label); }
+  static const Pool& Own(const PoolConfig& pool) { return As<Pool>(pool); }
+
+  const std::shared_ptr<const Config> config_;  // never null
+};
 
 }  // namespace nodepool::driver::cloud

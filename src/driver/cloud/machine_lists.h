@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "async/deadline.h"
+#include "driver/cloud/adapter.h"
 #include "driver/cloud/api/list_cache.h"
-#include "driver/cloud/framework.h"
 #include "driver/cloud/leaks/leak_search.h"
 #include "driver/cloud/metadata.h"
-#include "model/resources.h"
+#include "model/node.h"
 
 namespace nodepool::driver::cloud {
 

@@ -8,10 +8,11 @@
 #include "async/deadline.h"
 #include "async/testing/virtual_time.h"
 #include "base/log/logging.h"
-#include "base/testing/temporary_folder.h"
-#include "driver/provider.h"
+#include "base/testing/test_environment.h"
+#include "driver/driver.h"
 
 namespace nodepool::driver {
+
 namespace {
 
 constexpr char kGood[] = "labels: [{name: small}]\nproviders: []\n";
@@ -197,4 +198,5 @@ TEST_F(ConfigFollowerTest, AProviderWhoseCloudCannotBeUsedIsTriedAgainUntilItCan
 }
 
 }  // namespace
+
 }  // namespace nodepool::driver

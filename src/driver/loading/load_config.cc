@@ -5,13 +5,167 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <optional>
+#include <set>
 
 #include "base/log/logging.h"
-#include "driver/loading/section_faults.h"
-#include "driver/loading/validation_labels.h"
 #include "model/component.h"
+#include "model/image.h"
 
 namespace nodepool::driver {
+
+namespace {
+
+using config::Value;
+using Images = std::map<ImageName, config::DiskImage>;
+
+std::string TextOf(const Value& map, std::string_view key) {
+  const Value* value = map.Find(key);
+  return value != nullptr && value->is_scalar() ? value->text() : "";
+}
+
+// The mapping with another value under a key that it has.
+Value WithValue(const Value& map, std::string_view key, Value changed) {
+  Value::Map entries = map.map();
+  std::ranges::find(entries, key, &Value::Map::value_type::first)->second = std::move(changed);
+  return Value::MakeMap(std::move(entries), map.position());
+}
+
+// The mapping with its list under `key` changed; without such a list it stays as it is.
+Value ChangeList(const Value& map, std::string_view key, const std::function<void(Value::List&)>& change) {
+  const Value* list = map.Find(key);
+  if (list == nullptr || list->kind() != Value::Kind::kList) return map;
+  Value::List items = list->list();
+  change(items);
+  return WithValue(map, key, Value::MakeList(std::move(items), list->position()));
+}
+
+Value CopyFor(const Value& label, const LabelName& name) {
+  return WithValue(label, "name", Value::String(name.value, label.Find("name")->position()));
+}
+
+void AddCopies(Value::List& labels, const Images& images) {
+  std::set<std::string> done;
+  Value::List copies;
+  for (const Value& label : labels) {
+    std::string name = TextOf(label, "name"), image = TextOf(label, "diskimage");
+    auto settings = images.find(ImageName(image));
+    if (name.empty() || settings == images.end() || !settings->second.validation) continue;
+    if (done.insert(image).second) copies.push_back(CopyFor(label, ValidationLabel(LabelName(name))));
+  }
+  labels.insert(labels.end(), copies.begin(), copies.end());
+}
+
+}  // namespace
+
+config::ProviderSection WithValidationLabels(config::ProviderSection section, const Images& images) {
+  bool is_any =
+      std::ranges::any_of(images, [](const auto& image) { return image.second.validation.has_value(); });
+  if (!is_any || section.source.kind() != Value::Kind::kMap) return section;
+  auto add = [&](Value::List& pools) {
+    for (Value& pool : pools)
+      pool = ChangeList(pool, "labels", [&](Value::List& labels) { AddCopies(labels, images); });
+  };
+  section.source = ChangeList(section.source, "pools", add);
+  return section;
+}
+
+namespace {
+
+constexpr std::string_view kPools = "pools";
+// Each trial copies the configuration; of very large sections not all faults are found at once.
+constexpr int kMaxTrials = 500;
+
+Value With(const Value& map, std::string_view key, Value::List list) {
+  Value::Map entries = map.map();
+  auto entry = std::ranges::find(entries, key, &Value::Map::value_type::first);
+  if (entry != entries.end()) {
+    entry->second = Value::MakeList(std::move(list), entry->second.position());
+  }
+  return Value::MakeMap(std::move(entries), map.position());
+}
+
+bool IsListOfMaps(const Value& value) {
+  return value.kind() == Value::Kind::kList && !value.list().empty() &&
+         value.list().front().kind() == Value::Kind::kMap;
+}
+
+Value WithoutEntries(Value pool) {
+  Value::Map entries = pool.map();
+  for (const auto& [key, value] : entries) {
+    if (IsListOfMaps(value)) pool = With(pool, key, {});
+  }
+  return pool;
+}
+
+class SectionProbe {
+ public:
+  SectionProbe(Driver& driver, const config::ProviderSection& section, const config::Config& config)
+      : driver_(driver), section_(section), config_(config) {}
+
+  // Adds what is wrong with the section when it has these pools alone; true: nothing is.
+  bool Try(Value::List pools, std::string_view place = "", std::string_view real_place = "") {
+    if (++trials_ > kMaxTrials) return false;
+    config::ProviderSection part = section_;
+    part.source = With(section_.source, kPools, std::move(pools));
+    config::Config config = config_;
+    try {
+      driver_.LoadProviderConfig(part, config);
+      return true;
+    } catch (const Error& error) {
+      faults_.push_back(WithPlace(error, place, real_place));
+    } catch (...) {
+      // A driver that fails in another way has not refused anything.
+    }
+    return false;
+  }
+
+  std::vector<Error> Take() { return std::move(faults_); }
+
+ private:
+  // An entry that is tried alone is the first of its list, and named so.
+  static Error WithPlace(const Error& error, std::string_view place, std::string_view real_place) {
+    std::string message = error.message();
+    std::size_t found = place.empty() ? std::string::npos : message.find(place);
+    if (found != std::string::npos) message.replace(found, place.size(), real_place);
+    return Error(error.verdict(), std::move(message));
+  }
+
+  Driver& driver_;
+  const config::ProviderSection& section_;
+  const config::Config& config_;
+  std::vector<Error> faults_;
+  int trials_ = 0;
+};
+
+void TryPool(SectionProbe& probe, const Value& pool, std::size_t index) {
+  std::string place = fmt::format("pools[{}]", index);
+  Value bare = WithoutEntries(pool);
+  if (!probe.Try({bare}, "pools[0]", place)) return;
+  for (const auto& [key, list] : pool.map()) {
+    if (!IsListOfMaps(list)) continue;
+    for (std::size_t i = 0; i < list.list().size(); ++i) {
+      probe.Try({With(bare, key, {list.list()[i]})}, fmt::format("pools[0].{}[0]", key),
+                fmt::format("{}.{}[{}]", place, key, i));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Error> SectionFaults(Driver& driver, const config::ProviderSection& section,
+                                 const config::Config& config, const Error& first) {
+  const Value* pools = section.source.Find(kPools);
+  if (pools == nullptr || !IsListOfMaps(*pools)) return {first};
+  SectionProbe probe(driver, section, config);
+  if (probe.Try({})) {
+    std::size_t index = 0;
+    for (const Value& pool : pools->list()) TryPool(probe, pool, index++);
+  }
+  std::vector<Error> faults = probe.Take();
+  if (faults.empty()) return {first};
+  return faults;
+}
 
 namespace {
 

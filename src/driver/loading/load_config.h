@@ -13,6 +13,19 @@
 
 namespace nodepool::driver {
 
+// The section with a validation label (model/image.h) in each pool for each image that is validated: a
+// copy of the first label of the image, under another name. A section that is not as it should be, of which
+// its driver says what is wrong, is left as it is.
+config::ProviderSection WithValidationLabels(config::ProviderSection section,
+                                             const std::map<ImageName, config::DiskImage>& images);
+
+// Everything that `driver` refuses in a provider's section, of which it has named `first`: it is
+// asked again about the section without its pools, about each pool without its entries, and about
+// each entry alone. Pools and their entries are labels, hosts and the like, which nothing else in
+// the section refers to; of what stands outside of the pools, only the first fault is found.
+std::vector<Error> SectionFaults(Driver& driver, const config::ProviderSection& section,
+                                 const config::Config& config, const Error& first);
+
 // A configuration whose providers' sections were read by their drivers. Immutable.
 struct LoadedConfig {
   config::Config common;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/asio/ip/tcp.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -7,12 +8,14 @@
 #include <vector>
 
 #include "async/loop.h"
+#include "async/task_group.h"
 #include "driver/cloud/adapter.h"
 #include "driver/provider_config.h"
 
+namespace nodepool::driver::testing {
+
 // What the framework expects of every adapter, as checks that run against a cloud: the real one, or a
 // simulation. `nodepool-driver-test` runs them for any driver.
-namespace nodepool::driver::testing {
 
 struct CheckResult {
   enum class Status {
@@ -70,5 +73,37 @@ struct Subject {
 // unless the first creation fails. Removes the machines that it created, as far as the adapter allows, also
 // when it is cancelled.
 Task<std::vector<CheckResult>> RunContract(Subject subject);
+
+// A SOCKS5 proxy on this host through which the HTTP client reaches a cloud (RFC 1928: CONNECT without a
+// login), so that any cloud can be made silent. While it stalls it forwards nothing; the connections of that
+// time are closed when the stall ends, so that nothing of them reaches the cloud later.
+class StallingProxy {
+ public:
+  // Begins to listen. The loop outlives it; call Stop() first.
+  explicit StallingProxy(Loop& loop);
+  Task<> Stop() { return tasks_.Stop(); }
+
+  // For http_proxy and https_proxy.
+  std::string url() const;
+  // How many connections it has made.
+  int connections() const { return connections_; }
+  void Stall(bool is_stalled);
+
+ private:
+  using Socket = boost::asio::ip::tcp::socket;
+  struct Connection;
+
+  Task<> Accept();
+  Task<> Serve(std::shared_ptr<Connection> connection);
+  Task<> Connect(Connection& connection);
+  Task<> Pump(std::shared_ptr<Connection> connection, Socket& from, Socket& to);
+
+  Loop& loop_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  TaskGroup tasks_;
+  int connections_ = 0;
+  bool is_stalled_ = false;
+  int stalls_ = 0;  // that have begun
+};
 
 }  // namespace nodepool::driver::testing

@@ -10,7 +10,6 @@
 
 #include "async/event.h"
 #include "driver/driver.h"
-#include "driver/provider.h"
 #include "store/store.h"
 
 namespace nodepool::testing {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "driver/cloud/testing/provider_fixture.h"
-#include "drivers/aws/aws_adapter.h"
+#include "drivers/aws/aws_driver.h"
 #include "drivers/aws/testing/ec2_imposter.h"
 
 namespace nodepool::drivers::aws {

@@ -1,7 +1,7 @@
 // What EC2 refuses, forgets, loses and takes away.
+#include "base/error.h"
 #include "base/log/logging.h"
-#include "base/request_id.h"
-#include "driver/refusal.h"
+#include "driver/driver.h"
 #include "drivers/aws/aws_fixture_for_test.h"
 
 namespace nodepool::drivers::aws {

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "driver/cloud/cloud_adapter.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/example/example_config.h"
 
 namespace nodepool::drivers {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "driver/cloud/section.h"
+#include "driver/provider_section.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers {

@@ -12,12 +12,59 @@
 #include "async/event.h"
 #include "async/loop.h"
 #include "base/ids.h"
-#include "base/random.h"
-#include "driver/image_store.h"
-#include "drivers/fake/fake_cloud_records.h"
-#include "drivers/fake/fake_directory.h"
+#include "driver/driver.h"
+#include "drivers/fake/fake_config.h"
 
 namespace nodepool::drivers {
+
+enum class FakeServerStatus { kBuild, kActive, kError };
+
+struct FakeServer {
+  std::string id;
+  std::string name;
+  FakeFlavor flavor;
+  std::string zone;
+  std::map<std::string, std::string> metadata;
+  FakeServerStatus status = FakeServerStatus::kBuild;
+};
+
+// What the simulation stores of an upload.
+struct FakeImageFile {
+  std::string format;
+  std::uint64_t size = 0;  // bytes
+  std::optional<std::string> md5;
+  std::optional<std::string> sha256;
+};
+
+struct FakeImage {
+  std::string id;
+  std::string name;
+  std::map<std::string, std::string> metadata;
+  FakeImageFile file;
+  bool is_active = true;  // the cloud has all of it
+};
+
+// Servers and images of a simulated cloud as files named by their ids. Several processes may use the same
+// directory: files appear and vanish atomically. Every function throws kFail, naming the path, on a fault of
+// the file system.
+class FakeDirectory {
+ public:
+  // Creates the directory if it does not exist.
+  explicit FakeDirectory(std::string path);
+
+  void Add(const FakeServer& server) const;
+  void Add(const FakeImage& image) const;
+  void Remove(const std::string& id) const;  // a missing one is no error
+
+  // Updates the maps to the directory's contents; reads only what they lack. A server made by another process
+  // counts as active. A file that is not a record is skipped.
+  void Refresh(std::map<std::string, FakeServer>& servers, std::map<std::string, FakeImage>& images) const;
+
+ private:
+  void Write(const std::string& id, const std::string& text) const;
+
+  std::string path_;
+};
 
 struct FakeServerRequest {
   std::string name;

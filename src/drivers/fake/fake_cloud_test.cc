@@ -7,9 +7,10 @@
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
-#include "base/testing/temporary_folder.h"
+#include "base/testing/test_environment.h"
 
 namespace nodepool::drivers {
+
 namespace {
 
 using std::chrono::seconds;
@@ -254,4 +255,5 @@ TEST_F(FakeCloudTest, CloudsAreSharedByProviderName) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::drivers

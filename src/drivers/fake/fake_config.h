@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "config/schema/schema.h"
-#include "driver/cloud/cloud_image.h"
 #include "driver/provider_config.h"
+#include "driver/provider_section.h"
 
 namespace nodepool::drivers {
 

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "config/provider_settings.h"
+#include "config/schema/section.h"
 #include "config/yaml/yaml_reader.h"
 
 namespace nodepool::drivers {

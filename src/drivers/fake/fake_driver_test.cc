@@ -9,6 +9,7 @@
 #include "drivers/fake/fake_config.h"
 
 namespace nodepool::drivers {
+
 namespace {
 
 class FakeDriverTest : public driver::cloud::CloudFixture<FakeConfig, FakeLabel> {
@@ -241,4 +242,5 @@ TEST_F(FakeDriverTest, ATestInAnotherProcessControlsTheCloud) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::drivers

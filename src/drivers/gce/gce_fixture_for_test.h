@@ -5,7 +5,7 @@
 #include <string>
 
 #include "driver/cloud/testing/provider_fixture.h"
-#include "drivers/gce/gce_adapter.h"
+#include "drivers/gce/gce_driver.h"
 #include "drivers/gce/testing/gce_imposter.h"
 
 namespace nodepool::drivers::gce {

@@ -4,18 +4,17 @@
 
 #include <algorithm>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "base/version.h"
+#include "driver/cloud/adapter.h"
 #include "driver/cloud/metadata.h"
-#include "driver/cloud/own_types.h"
-#include "driver/refusal.h"
+#include "driver/driver.h"
 #include "drivers/kubernetes/api/object.h"
-#include "drivers/kubernetes/config/kubernetes_settings.h"
-#include "drivers/kubernetes/machine/account.h"
+#include "drivers/kubernetes/config/kubernetes_config.h"
 #include "drivers/kubernetes/machine/create_machine.h"
 #include "drivers/kubernetes/machine/machines.h"
-#include "net/http/curl_client.h"
-#include "process/system_runner.h"
+#include "net/http/http_client.h"
+#include "process/command.h"
 
 namespace nodepool::drivers {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "driver/cloud/cloud_adapter.h"
+#include "driver/cloud/adapter.h"
 #include "driver/cloud/cloud_driver.h"
 #include "drivers/kubernetes/api/cloud.h"
 #include "drivers/kubernetes/config/kubernetes_config.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "driver/cloud/testing/provider_fixture.h"
-#include "driver/refusal.h"
+#include "driver/driver.h"
 #include "drivers/kubernetes/kubernetes_driver.h"
 #include "drivers/kubernetes/testing/kubernetes_imposter.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "driver/cloud/api/request_template.h"
+#include "driver/cloud/api/json_calls.h"
 
 namespace nodepool::drivers::kubernetes {
 

@@ -1,10 +1,9 @@
 #include "drivers/libvirt/libvirt_driver.h"
 
-#include "driver/cloud/own_types.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/libvirt/host/libvirt_hypervisor.h"
-#include "drivers/libvirt/machine/create_machine.h"
 #include "drivers/libvirt/machine/machines.h"
-#include "drivers/libvirt/placement/capacity.h"
+#include "drivers/libvirt/placement/site.h"
 #include "drivers/libvirt/storage/images.h"
 #include "drivers/libvirt_schema.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "driver/cloud/cloud_adapter.h"
+#include "driver/cloud/adapter.h"
 #include "driver/cloud/cloud_driver.h"
-#include "drivers/libvirt/host/site.h"
+#include "drivers/libvirt/placement/site.h"
 
 namespace nodepool::drivers::libvirt {
 

@@ -9,12 +9,12 @@
 #include <fstream>
 
 #include "config/yaml/yaml_reader.h"
-#include "driver/provider.h"
+#include "driver/driver.h"
 #include "driver/records_environment.h"
 #include "driver/testing/contract.h"
 #include "drivers/libvirt/host/libvirt_hypervisor.h"
 #include "drivers/libvirt/libvirt_driver.h"
-#include "drivers/libvirt/testing/host_recorder.h"
+#include "drivers/libvirt/testing/fake_hypervisor.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::drivers::libvirt {

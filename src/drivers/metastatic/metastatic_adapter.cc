@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "async/attempt.h"
 #include "async/deadline.h"
+#include "async/task.h"
 #include "base/scope_exit.h"
 #include "driver/cloud/metadata.h"
-#include "model/decline_reasons.h"
+#include "model/node_request.h"
 
 namespace nodepool::drivers {
 

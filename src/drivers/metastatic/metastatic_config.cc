@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "driver/cloud/own_types.h"
-#include "driver/cloud/section.h"
+#include "driver/cloud/adapter.h"
+#include "driver/provider_section.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers {

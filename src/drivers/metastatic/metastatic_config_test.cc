@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/yaml/yaml_reader.h"
-#include "drivers/metastatic/backing_node.h"
+#include "drivers/metastatic/backing_nodes.h"
 
 namespace nodepool::drivers {
 namespace {

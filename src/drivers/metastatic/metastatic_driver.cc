@@ -1,7 +1,7 @@
 #include "drivers/metastatic/metastatic_driver.h"
 
 #include "driver/cloud/cloud_driver.h"
-#include "driver/operator_tools.h"
+#include "driver/driver.h"
 #include "drivers/metastatic/metastatic_adapter.h"
 #include "drivers/metastatic/metastatic_config.h"
 

@@ -5,7 +5,7 @@
 #include "drivers/openstack/compute/machines.h"
 #include "drivers/openstack/config/openstack_config.h"
 #include "drivers/openstack/storage/images.h"
-#include "net/http/curl_client.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::drivers {
 

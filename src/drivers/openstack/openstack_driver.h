@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "driver/cloud/cloud_adapter.h"
+#include "driver/cloud/adapter.h"
 #include "driver/cloud/cloud_driver.h"
 #include "drivers/openstack/api/cloud.h"
 #include "drivers/openstack/compute/machines.h"

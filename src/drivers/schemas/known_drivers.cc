@@ -3,9 +3,10 @@
 #include <map>
 
 #include "drivers/libvirt_schema.h"
-#include "drivers/schemas/tables.h"
+#include "drivers/provider_section.h"
 
 namespace nodepool::drivers {
+
 namespace {
 
 const std::map<std::string_view, config::Schema>& Schemas() {
@@ -30,6 +31,14 @@ std::vector<std::string_view> KnownDriverNames() {
   std::vector<std::string_view> names;
   for (const auto& [name, schema] : Schemas()) names.push_back(name);
   return names;
+}
+
+Schema TestSchema() {
+  Bindings<driver::PoolConfig> pool =
+      PoolSettings()
+          .With(driver::OptionalPoolName())
+          .With({Setting("labels", Schema::List(Schema::String()), "The labels offered here.")});
+  return Schema::Map({Setting("pools", Schema::List(pool.ToSchema()), "Groups of nodes.")});
 }
 
 }  // namespace nodepool::drivers

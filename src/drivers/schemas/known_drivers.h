@@ -7,6 +7,9 @@
 
 namespace nodepool::drivers {
 
+// A driver with a complete schema (drivers.md 11).
+config::Schema TestSchema();
+
 // The schemas of known drivers that are not part of this program, so that a configuration written for other
 // installations can be validated (D-54). If not every key of a driver is known, its schema accepts any other
 // key (config::IsFullyKnown). Null: the driver is unknown.

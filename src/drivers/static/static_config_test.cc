@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/yaml/yaml_reader.h"
-#include "driver/cloud/own_types.h"
+#include "driver/cloud/adapter.h"
 
 namespace nodepool::drivers {
 namespace {

@@ -9,16 +9,39 @@
 #include <string>
 #include <vector>
 
-#include "async/attempt.h"
 #include "async/event.h"
+#include "async/task.h"
+#include "base/ids.h"
 #include "base/log/logging.h"
-#include "driver/cloud/cloud_provider.h"
+#include "driver/cloud/cloud_driver.h"
 #include "driver/provider_environment.h"
 #include "driver/records_environment.h"
-#include "drivers/static/slot_table.h"
 #include "drivers/static/static_config.h"
+#include "model/node.h"
+#include "store/cache/cached_records.h"
+#include "store/records.h"
 
 namespace nodepool::drivers {
+
+// Whether another launcher may register slots of the provider without their lock (D-85), as launchers of the
+// Python implementation do. One that is still starting has not announced its providers yet and counts for
+// each. False when `components` is null.
+bool HasUnlockedPeer(const store::ComponentRegistry* components, const ProviderName& provider);
+
+HostIdentity IdentityOf(const Node& record);
+
+// Which node is registered for which slot of a host.
+struct SlotTable {
+  std::vector<NodeId> slots;   // by slot; empty: no record
+  std::vector<NodeId> excess;  // more records than slots
+
+  std::vector<int> EmptySlots() const;
+};
+
+// The table of a host with `slot_count` slots. `records` are those of its identity;
+// those that are building or about to vanish do not occupy a slot. Of two records for one slot the free one
+// is in excess, since only a free one can be withdrawn.
+SlotTable MakeSlotTable(int slot_count, std::vector<const store::StoredNode*> records);
 
 // How a static provider reaches its hosts.
 struct HostContact {

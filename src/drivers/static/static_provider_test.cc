@@ -1,5 +1,3 @@
-#include "drivers/static/static_provider.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::drivers {
+
 namespace {
 
 using std::chrono::seconds;
@@ -431,4 +430,5 @@ TEST_F(StaticProviderTest, IdleProviderRegistersNothing) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::drivers

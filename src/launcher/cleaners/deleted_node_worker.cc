@@ -4,19 +4,43 @@
 
 #include <algorithm>
 
-#include "async/attempt.h"
-#include "async/cleanup.h"
 #include "async/deadline.h"
-#include "base/request_id.h"
+#include "async/task.h"
+#include "base/error.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
-#include "launcher/lock_unclaimed.h"
-#include "launcher/requests/unlock.h"
+#include "launcher/context.h"
 #include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
 
 using store::Change;
+
+Task<std::optional<store::LockedNode>> LockUnclaimed(Context& context, NodeId id) {
+  if (context.ledger.IsClaimed(id)) co_return std::nullopt;
+  NodeClaim claim(context.ledger, id);
+  std::optional<store::LockedNode> node = co_await context.store.nodes.TryLock(std::move(id));
+  co_return node;
+}
+
+Task<> MarkDeleting(Context& context, const ProviderManager& providers, const log::Logger& logger, NodeId id,
+                    std::string kind, std::string why, std::function<bool(const Node&)> applies) {
+  const store::StoredNode* cached = context.caches.nodes.Find(id);
+  if (cached == nullptr || cached->is_locked() || !providers.Manages(cached->record.provider)) co_return;
+  auto node = co_await LockUnclaimed(context, id);
+  if (!node) co_return;
+  WallTime now = context.loop.Now();
+  auto mark = [now, applies](Node& record) {
+    if (!applies(record)) return store::Change::kSkip;
+    record.SetState(NodeState::kDeleting, now);
+    return store::Change::kWrite;
+  };
+  bool is_marked = co_await node->Update(mark);
+  co_await node->Unlock();
+  if (!is_marked) co_return;
+  context.metrics.Add(stats::kCleaned, {kind});
+  logger.About(log::OfNode(id)).Info("Node will be deleted: {}", why);
+}
 
 namespace {
 
@@ -280,6 +304,80 @@ Task<> DeletedNodeWorker::FreeIfLeft(store::LockedNode& node, RequestId request)
   context_.metrics.Add(stats::kCleaned, {"deallocated_node"});
   logger_.About({"", request.value, node.id().value})
       .Info("The request {}; the ready node is free again", found ? "does not have it" : "is gone");
+}
+
+DrainWorker::DrainWorker(Context& context, const ProviderManager& providers)
+    : context_(context),
+      providers_(providers),
+      logger_("nodepool.CleanupWorker"),
+      tasks_(context.loop, logger_) {}
+
+DrainWorker::~DrainWorker() = default;
+
+void DrainWorker::Start() {
+  subscriptions_.push_back(
+      context_.caches.nodes.OnChange([this](const NodeId& id, const store::StoredNode*,
+                                            const store::StoredNode* after) { NodeChanged(id, after); }));
+  subscriptions_.push_back(
+      context_.caches.pauses.OnChange([this](const ProviderName& provider, const ProviderPause*,
+                                             const ProviderPause*) { AddNodesOf(provider); }));
+  tasks_.Spawn("drain providers", Run());
+}
+
+Task<> DrainWorker::Stop() {
+  subscriptions_.clear();
+  co_await tasks_.Stop();
+}
+
+bool DrainWorker::IsDrained(const ProviderName& provider) const {
+  const ProviderPause* pause = context_.caches.pauses.Find(provider);
+  if (pause == nullptr || !pause->is_drained) return false;
+  std::shared_ptr<driver::Provider> running = providers_.Find(provider);
+  return running && running->launches_nodes();
+}
+
+void DrainWorker::NodeChanged(const NodeId& id, const store::StoredNode* node) {
+  bool is_due =
+      node != nullptr && node->record.is_free() && !node->is_locked() && IsDrained(node->record.provider);
+  if (!is_due) return;
+  due_.insert(id);
+  changed_.Set();
+}
+
+void DrainWorker::AddNodesOf(const ProviderName& provider) {
+  if (!IsDrained(provider)) return;
+  for (const NodeId& id : context_.caches.nodes.OfProvider(provider))
+    NodeChanged(id, context_.caches.nodes.Find(id));
+}
+
+// For what no event announces: the provider has started, or a deletion has failed.
+void DrainWorker::Sweep() {
+  for (const auto& [provider, pause] : context_.caches.pauses.all()) AddNodesOf(provider);
+}
+
+Task<> DrainWorker::Run() {
+  while (true) {
+    if (context_.caches.synced()) Sweep();
+    SteadyTime next_sweep = context_.loop.SteadyNow() + context_.intervals.cleanup;
+    while (context_.loop.SteadyNow() < next_sweep) {
+      changed_.Reset();
+      while (!due_.empty()) {
+        NodeId id = due_.extract(due_.begin()).value();
+        Outcome<> deleted = co_await Attempt(Delete(id));
+        if (!deleted)
+          logger_.About(log::OfNode(id))
+              .Warning("The unused node could not be marked, trying again: {}", deleted.error().message());
+      }
+      co_await EndsBy(context_.loop, next_sweep, "nodes to drain", changed_.Wait());
+    }
+  }
+}
+
+Task<> DrainWorker::Delete(NodeId id) {
+  const store::StoredNode* node = context_.caches.nodes.Find(id);
+  if (node == nullptr || !IsDrained(node->record.provider)) co_return;
+  auto applies = [this](const Node& record) { return record.is_free() && IsDrained(record.provider); };
+  co_await MarkDeleting(context_, providers_, logger_, id, "drained", "its provider is drained", applies);
 }
 
 }  // namespace nodepool::launcher

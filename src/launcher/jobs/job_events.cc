@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "launcher/elected.h"

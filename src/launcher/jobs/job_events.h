@@ -11,7 +11,7 @@
 #include "async/task_group.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
-#include "model/job_event.h"
+#include "model/job.h"
 #include "sched/jobs/job_rules.h"
 
 namespace nodepool::launcher {

@@ -5,11 +5,11 @@
 #include <ranges>
 
 #include "async/deadline.h"
-#include "base/digest.h"
-#include "base/find_or_empty.h"
+#include "base/crypto.h"
 #include "base/scope_exit.h"
-#include "model/validation.h"
-#include "sched/requests/offered_labels.h"
+#include "base/text.h"
+#include "model/image.h"
+#include "sched/requests/question.h"
 
 namespace nodepool::launcher {
 namespace {

@@ -1,11 +1,11 @@
 #include "launcher/leases/lease_keeper.h"
 
-#include "base/testing/often.h"
+#include "base/testing/test_environment.h"
 #include "launcher/launcher_fixture_for_test.h"
-#include "launcher/leases/lease_deadlines.h"
-#include "model/decline_reasons.h"
+#include "model/node_request.h"
 
 namespace nodepool::launcher {
+
 namespace {
 
 using std::chrono::seconds;
@@ -451,4 +451,5 @@ TEST(LeaseDeadlinesTest, TheEarliestIsFirst) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::launcher

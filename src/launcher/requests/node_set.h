@@ -4,15 +4,59 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "async/attempt.h"
+#include "async/backoff.h"
+#include "async/task.h"
 #include "async/task_group.h"
-#include "driver/provider.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "driver/driver.h"
 #include "launcher/pool.h"
-#include "launcher/requests/refusals.h"
+#include "sched/requests/fill.h"
 
 namespace nodepool::launcher {
+
+// What the cloud has refused to a request, for quota or since it has no capacity, and how often; after each
+// refusal the request pauses.
+class Refusals {
+ public:
+  struct Refusal {
+    sched::Refused what;
+    bool lacks_capacity = false;  // and not quota
+    std::string why = {};         // for operators
+  };
+
+  explicit Refusals(Random& random)
+      : quota_pauses_({std::chrono::seconds(1), std::chrono::seconds(10)}, random),
+        capacity_pauses_({std::chrono::seconds(1), std::chrono::seconds(60)}, random) {}
+
+  // Refusals during a pause do not count: their launches began before it.
+  void Add(Refusal refusal, SteadyTime now) {
+    if (refusal.lacks_capacity && !lacks_capacity_since_) lacks_capacity_since_ = now;
+    if (IsPausing(now)) return;
+    pause_until_ = now + (refusal.lacks_capacity ? capacity_pauses_ : quota_pauses_).Next();
+    what_ = std::move(refusal.what);
+    ++count_;
+  }
+  void EndPause() { pause_until_ = {}; }
+  bool IsPausing(SteadyTime now) const { return now < pause_until_; }
+  SteadyTime pause_until() const { return pause_until_; }
+  int count() const { return count_; }
+  // The last one.
+  const sched::Refused& what() const { return what_; }
+  // Since when the cloud has had no capacity; none: it was never the reason.
+  std::optional<SteadyTime> lacks_capacity_since() const { return lacks_capacity_since_; }
+
+ private:
+  Backoff quota_pauses_;
+  Backoff capacity_pauses_;
+  SteadyTime pause_until_{};
+  int count_ = 0;
+  sched::Refused what_;
+  std::optional<SteadyTime> lacks_capacity_since_;
+};
 
 // A provider and its handler for one request.
 struct DriverSide {
@@ -107,6 +151,36 @@ class NodeSet {
   RejectedNodes rejected_;
   std::string last_fault_;
   TaskGroup launches_;
+};
+
+// Deletes unused nodes for requests of a pool that wait for capacity (D-22).
+class UnusedNodes {
+ public:
+  // `pool` outlives it.
+  UnusedNodes(Context& context, const Pool& pool);
+
+  struct Deletion {
+    std::vector<NodeId> nodes;           // that are being deleted
+    bool are_all = false;                // after a refusal: there were fewer than wanted
+    std::optional<SteadyTime> again_at;  // nodes were deleted too recently to delete more before this
+  };
+  // Deletes the nodes whose resources `plan` lacks; after a refusal, which does not say how much is lacking,
+  // `after_refusal` nodes.
+  Deletion DeleteFor(const sched::FillPlan& plan, std::size_t after_refusal);
+  void CancelAll() { tasks_.CancelAll(); }
+  Task<> Join() { return tasks_.Join(); }
+  Task<> Stop() { return tasks_.Stop(); }
+
+ private:
+  std::vector<NodeId> Choose(const sched::FillPlan& plan, std::size_t after_refusal) const;
+  std::vector<sched::UnusedNode> UnusedIn(const PoolKey& pool) const;
+  Task<> Delete(NodeId id, NodeClaim claim);
+
+  Context& context_;
+  const Pool& pool_;
+  log::Logger logger_;
+  SteadyTime next_deletion_{};
+  TaskGroup tasks_;
 };
 
 }  // namespace nodepool::launcher

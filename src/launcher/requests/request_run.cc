@@ -1,7 +1,7 @@
 #include "launcher/requests/request_run.h"
 
-#include "async/cleanup.h"
 #include "async/deadline.h"
+#include "async/task.h"
 #include "base/scope_exit.h"
 #include "launcher/requests/wait_reasons.h"
 
@@ -214,6 +214,156 @@ bool RequestRun::EarlierRequestIsHeldUp() const {
     }
   }
   return false;
+}
+
+// How a request ends: fulfilled, declined or given back (launcher.md 9, 11).
+
+Task<> RequestRun::Fulfil() {
+  // nodes[i] is a node for node_types[i] (launcher.md 11, step 8).
+  std::vector<NodeId> nodes = nodes_.InOrder(request_->record().node_types);
+  WallTime now = context_.loop.Now();
+  auto fulfil = [now, nodes](NodeRequest& request) {
+    request.SetState(RequestState::kFulfilled, now);
+    request.nodes = nodes;
+    return Change::kWrite;
+  };
+  bool is_done = co_await request_->Fulfil(nodes_.Locked(), fulfil);
+  if (!is_done) co_return co_await RequestIsGone();
+  logger_.Info("Fulfilled with {}", fmt::join(nodes, ","));
+  nodes_.HandedOver();
+  request_.reset();
+}
+
+Task<> RequestRun::RequestIsGone() {
+  logger_.Info("The request was deleted by its client; its nodes are free again");
+  co_await nodes_.Release(id());
+  co_await request_->Unlock();
+  request_.reset();
+}
+
+Task<> RequestRun::Decline(std::string reason) {
+  logger_.Info("Declining: {}", reason);
+  co_await nodes_.Release(id());
+  std::vector<sched::Decliner> self{pool_.DeclineFor(reason)};
+  WallTime now = context_.loop.Now();
+  const sched::Registry* registry = &pool_.cluster().registry;
+  auto decline = [self, now, registry](NodeRequest& request) {
+    sched::Decline(request, self, *registry, now);
+    return Change::kWrite;
+  };
+  co_await request_->UpdateAndUnlock(decline);
+  request_.reset();
+}
+
+Task<> RequestRun::GiveBack() {
+  co_await nodes_.Release(id());
+  WallTime now = context_.loop.Now();
+  auto give_back = [now](NodeRequest& request) {
+    if (request.state != RequestState::kPending) return Change::kSkip;
+    request.SetState(RequestState::kRequested, now);
+    return Change::kWrite;
+  };
+  co_await request_->UpdateAndUnlock(give_back);
+  logger_.Info("Given back");
+  request_.reset();
+}
+
+// Ends the run of a request when serving it has failed or was cancelled.
+Task<> RequestRun::LetGo(const Failure& failure) {
+  co_await nodes_.Stop();
+  if (!request_) co_return;
+  if (failure.verdict() == Verdict::kLostSession || !request_->is_held()) {
+    logger_.Warning("Dropped: the ZooKeeper session that held the request's lock is over");
+    co_return;
+  }
+  Task<> end = failure.verdict() == Verdict::kCancelled ? GiveBack() : Decline(failure.message());
+  Outcome<> let_go = co_await Attempt(std::move(end));
+  if (!let_go) logger_.Error("The request could not be given back: {}", let_go.error().message());
+}
+
+namespace {
+
+LauncherId NewLauncherId(Random& random, const std::string& fqdn, const ProviderName& provider,
+                         const PoolName& pool) {
+  return LauncherId(fmt::format("{}-PoolWorker.{}-{}-{}", fqdn, provider, pool, random.UuidHex()));
+}
+
+}  // namespace
+
+PoolWorker::PoolWorker(Context& context, const ProviderManager& providers, const ClusterView& cluster,
+                       std::shared_ptr<const driver::ProviderConfig> provider_config,
+                       std::shared_ptr<const driver::PoolConfig> config, const std::string& fqdn)
+    : context_(context),
+      pool_(context, providers, cluster, provider_config, config,
+            NewLauncherId(context.random, fqdn, provider_config->name, config->name)),
+      unused_nodes_(context, pool_),
+      logger_(fmt::format("nodepool.PoolWorker.{}-{}", key().provider, key().pool)),
+      tasks_(context.loop, logger_) {}
+
+PoolWorker::~PoolWorker() = default;
+
+Task<> PoolWorker::Start() {
+  logger_.Info("Starting PoolWorker.{}-{}", key().provider, key().pool);
+  co_await pool_.Announce();
+  is_started_ = true;
+}
+
+Task<> PoolWorker::Stop() {
+  co_await tasks_.Stop();
+  co_await unused_nodes_.Stop();
+  co_await pool_.Withdraw();
+}
+
+Task<> PoolWorker::Drain() {
+  logger_.Info("The pool is not configured any more: finishing what runs, giving the rest back");
+  for (const auto& [id, run] : runs_) run->Drain();
+  co_await pool_.Withdraw();
+  co_await tasks_.Join();
+  co_await unused_nodes_.Join();
+}
+
+void PoolWorker::Configure(std::shared_ptr<const driver::ProviderConfig> provider_config,
+                           std::shared_ptr<const driver::PoolConfig> config) {
+  pool_.Configure(std::move(provider_config), std::move(config));
+  ProviderChanged();
+}
+
+void PoolWorker::SessionLost() {
+  tasks_.CancelAll();
+  unused_nodes_.CancelAll();
+}
+
+void PoolWorker::Accept(store::StoredRequest request, sched::ServiceOrder order, sched::Standing standing,
+                        std::function<void()> ended) {
+  RequestId id = request.id;
+  bool is_probe = standing == sched::Standing::kMayProbe;
+  auto run = std::make_shared<RequestRun>(context_, pool_, unused_nodes_, std::move(request),
+                                          std::move(order), is_probe);
+  runs_[id] = run;
+  tasks_.Spawn("handle request", log::OfRequest(id), RunToEnd(run, std::move(ended)));
+}
+
+Task<> PoolWorker::RunToEnd(std::shared_ptr<RequestRun> run, std::function<void()> ended) {
+  ScopeExit end([&] {
+    // After a lost session the request may have been accepted again already.
+    auto known = runs_.find(run->id());
+    if (known != runs_.end() && known->second == run) runs_.erase(known);
+    ended();
+  });
+  co_await run->Run();
+}
+
+void PoolWorker::ProviderChanged() {
+  for (const auto& [id, run] : runs_) run->Wake();
+}
+
+void PoolWorker::RequestGone(const RequestId& id) {
+  if (auto run = runs_.find(id); run != runs_.end()) run->second->RequestGone();
+}
+
+const RequestRun* PoolWorker::FindRun(const RequestId& id) const {
+  auto run = runs_.find(id);
+  return run == runs_.end() ? nullptr : run->second.get();
 }
 
 }  // namespace nodepool::launcher

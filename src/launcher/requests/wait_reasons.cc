@@ -2,11 +2,127 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+#include <vector>
+
 #include "base/text.h"
-#include "launcher/requests/decline_text.h"
-#include "sched/requests/deciding_reason.h"
+#include "sched/requests/reason.h"
 
 namespace nodepool::launcher {
+
+namespace {
+
+using Sentences = std::vector<std::string>;
+
+std::string MissingLabel(const PoolFacts& pool, const LabelName& label) {
+  std::vector<std::string> names;
+  for (const auto& [name, config] : pool.config.labels) names.push_back(name.value);
+  std::optional<std::string> nearest = NearestSpelling(label.value, names);
+  return fmt::format("it has no label {}{}", Excerpt(label.value),
+                     nearest ? fmt::format("; did you mean {}?", *nearest) : "");
+}
+
+Sentences UnavailableLabels(const PoolFacts& pool, const std::set<LabelName>& labels) {
+  Sentences sentences;
+  for (const LabelName& label : labels) {
+    auto known = pool.view.labels.find(label);
+    if (known == pool.view.labels.end()) {
+      sentences.push_back(MissingLabel(pool, label));
+    } else if (known->second.is_broken) {
+      auto fault = pool.faults.find(label);
+      sentences.push_back(fmt::format("label {} cannot be launched{}", label,
+                                      fault == pool.faults.end() ? "" : ": " + fault->second));
+    }
+  }
+  return sentences;
+}
+
+Sentences MissingImages(const PoolFacts& pool, const std::set<LabelName>& labels) {
+  Sentences sentences;
+  for (const LabelName& label : labels) {
+    auto view = pool.view.labels.find(label);
+    auto config = pool.config.labels.find(label);
+    if (view == pool.view.labels.end() || config == pool.config.labels.end() || view->second.is_image_ready)
+      continue;
+    const driver::LabelConfig& settings = *config->second;
+    if (settings.diskimage) {
+      sentences.push_back(
+          fmt::format("image {} of label {} has no upload in this provider", *settings.diskimage, label));
+    } else {
+      sentences.push_back(
+          fmt::format("image {} of label {} is not available", settings.cloud_image.value_or("?"), label));
+    }
+  }
+  return sentences;
+}
+
+Resources NeedOf(const sched::PoolView& pool, const NodeRequest& request) {
+  Resources need;
+  for (const LabelName& label : request.node_types) {
+    if (auto found = pool.labels.find(label); found != pool.labels.end()) Add(need, found->second.need);
+  }
+  return need;
+}
+
+std::string CloudQuota(const sched::Budget& provider, const std::string& resource) {
+  double left = provider.limit.at(resource);
+  auto others = provider.others.find(resource);
+  if (others == provider.others.end() || others->second == 0)
+    return fmt::format("the quota in the cloud is {}", left);
+  return fmt::format("the quota in the cloud is {}, of which others use {}", ExactSum(left, others->second),
+                     others->second);
+}
+
+Sentences ExceededLimits(const sched::PoolView& pool, const NodeRequest& request) {
+  Sentences sentences;
+  Resources need = NeedOf(pool, request);
+  for (const auto& [resource, excess] : Shortage(pool.pool.limit, {}, need)) {
+    sentences.push_back(fmt::format("{} {} needed, the pool's {} is {}", need.at(resource), resource,
+                                    SettingOf(resource), pool.pool.limit.at(resource)));
+  }
+  for (const auto& [resource, excess] : Shortage(sched::DecliningLimit(pool), {}, need)) {
+    sentences.push_back(
+        fmt::format("{} {} needed, {}", need.at(resource), resource, CloudQuota(pool.provider, resource)));
+  }
+  return sentences;
+}
+
+Sentences SentencesOf(const PoolFacts& pool, const NodeRequest& request, sched::Reason reason) {
+  const std::set<LabelName> labels(request.node_types.begin(), request.node_types.end());
+  switch (reason) {
+    case sched::Reason::kPoolDisabled:
+      return {fmt::format("its max-servers is {}, which disables it", pool.config.max_servers)};
+    case sched::Reason::kProviderPaused:
+      return {"the provider is paused by " + pool.view.paused_by.value_or("an operator")};
+    case sched::Reason::kLabelNotAvailable:
+      return UnavailableLabels(pool, labels);
+    case sched::Reason::kImageNotAvailable:
+      return MissingImages(pool, labels);
+    case sched::Reason::kExceedsQuota:
+      return ExceededLimits(pool.view, request);
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+std::string SettingOf(const std::string& resource) {
+  if (resource == resource::kInstances) return "max-servers";
+  for (const char* own : {resource::kCores, resource::kRam, resource::kVolumes, resource::kVolumeGb}) {
+    if (resource == own) return "max-" + resource;
+  }
+  return "max-resources for " + resource;
+}
+
+std::string DeclineText(const PoolFacts& pool, const NodeRequest& request, const sched::Decision& decision) {
+  Sentences sentences = SentencesOf(pool, request, decision.reason);
+  // What the decision was based on has changed since.
+  if (sentences.empty()) return std::string(ToString(decision.reason));
+  return Join(sentences, "; ");
+}
+
 namespace {
 
 using sched::Reason;
@@ -130,6 +246,104 @@ WaitReason UnusableProvider(const PoolKey& pool, const std::string& fault) {
 
 sched::RequestReason Sentence(const WaitReason& reason) {
   return {reason.code, reason.pool, sched::SentenceOf(reason.code, reason.pool, reason.text), ""};
+}
+
+namespace {
+
+constexpr Duration kQuiet = std::chrono::seconds(10);
+// A shape that waits now and then is logged at most once in this time, if nothing changed.
+constexpr Duration kRemembered = std::chrono::minutes(5);
+constexpr std::size_t kMaxShapes = 1000;
+
+std::string LineOf(const sched::Shape& shape, std::size_t count, const sched::Answers& answers) {
+  std::vector<sched::RequestReason> reasons;
+  for (const auto& [pool, decision] : answers) reasons.push_back(Sentence(ReasonOf(pool, decision)));
+  const sched::RequestReason* decides = sched::DecidingReason(reasons);
+  std::string tenant = shape.tenant_name ? " of tenant " + *shape.tenant_name : "";
+  std::string others = count > 1 ? fmt::format(" (and {} more like it)", count - 1) : "";
+  return fmt::format("The request for {}{}{} waits: {}", fmt::join(shape.node_types, ","), tenant, others,
+                     decides == nullptr ? "no pool of this launcher runs" : decides->text);
+}
+
+}  // namespace
+
+// What the line depends on, without its figures.
+WaitLog::Decides WaitLog::DecidingOf(const sched::Answers& answers) {
+  auto rank = [](const auto& answer) { return sched::RankOf(sched::CodeOf(answer.second.reason)); };
+  auto first = std::ranges::min_element(answers, {}, rank);
+  if (first == answers.end()) return std::nullopt;
+  return std::pair(first->first, first->second.reason);
+}
+
+void WaitLog::Report(const std::set<sched::Shape>& changes, const AnswersOf& answers_of,
+                     const sched::Queues& queues, SteadyTime now) {
+  for (const sched::Shape& shape : changes) Follow(shape, answers_of(shape));
+  RemoveOld(now);
+  std::erase_if(changed_, [&](const sched::Shape& shape) {
+    Logged& logged = logged_.at(shape);
+    if (now - logged.when < kQuiet) return false;
+    logged.decides = logged.now;
+    logged.when = now;
+    Log(shape, *answers_of(shape), queues);
+    return true;
+  });
+  while (!unnamed_.empty() && logged_.size() < kMaxShapes) {
+    sched::Shape shape = std::move(unnamed_.extract(unnamed_.begin()).value());
+    const sched::Answers& answers = *answers_of(shape);
+    Decides decides = DecidingOf(answers);
+    logged_.emplace(shape, Logged{decides, decides, now});
+    Log(shape, answers, queues);
+  }
+  CountUnnamed(now);
+}
+
+void WaitLog::Follow(const sched::Shape& shape, const sched::Answers* answers) {
+  auto logged = logged_.find(shape);
+  if (logged == logged_.end()) {
+    if (answers != nullptr) {
+      unnamed_.insert(shape);
+    } else {
+      unnamed_.erase(shape);
+    }
+    return;
+  }
+  if (answers == nullptr) {
+    changed_.erase(shape);
+    idle_.emplace(logged->second.when, shape);
+    return;
+  }
+  idle_.erase({logged->second.when, shape});
+  logged->second.now = DecidingOf(*answers);
+  if (logged->second.now != logged->second.decides) {
+    changed_.insert(shape);
+  } else {
+    changed_.erase(shape);
+  }
+}
+
+void WaitLog::RemoveOld(SteadyTime now) {
+  while (!idle_.empty() && now - idle_.begin()->first >= kRemembered) {
+    logged_.erase(idle_.begin()->second);
+    idle_.erase(idle_.begin());
+  }
+}
+
+void WaitLog::Log(const sched::Shape& shape, const sched::Answers& answers, const sched::Queues& queues) {
+  auto line = queues.shapes().find(shape);
+  if (line == queues.shapes().end()) return;
+  const sched::Queue& queue = line->second.requests;
+  const sched::Waiting& first = queue.begin()->second;
+  logger_.About({first.request->event_id.value_or(""), first.id.value, ""})
+      .Info("{}", LineOf(shape, queue.size(), answers));
+}
+
+void WaitLog::CountUnnamed(SteadyTime now) {
+  if (unnamed_.empty() || (counted_ && now - *counted_ < kRemembered)) return;
+  counted_ = now;
+  logger_.Warning(
+      "Requests of {} more kinds wait, too many to log why each does; `nodepool request-list --detail` shows "
+      "it",
+      unnamed_.size());
 }
 
 }  // namespace nodepool::launcher

@@ -1,13 +1,35 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "sched/requests/deciding_reason.h"
+#include "base/clock.h"
+#include "base/log/logging.h"
+#include "driver/provider_config.h"
+#include "sched/requests/assigner.h"
 #include "sched/requests/question.h"
+#include "sched/requests/reason.h"
 
 namespace nodepool::launcher {
+
+// What a pool is, for the words about its decisions.
+struct PoolFacts {
+  const sched::PoolView& view;
+  const driver::PoolConfig& config;
+  const std::map<LabelName, std::string>& faults;  // why labels cannot be launched
+};
+
+// The setting that limits the resource in a pool or for a tenant: "max-servers".
+std::string SettingOf(const std::string& resource);
+
+// Why the pool declines the request, in words and with the names and amounts involved: "it has no label smal;
+// did you mean small?", "6 instances needed, the pool's max-servers is 5".
+std::string DeclineText(const PoolFacts& pool, const NodeRequest& request, const sched::Decision& decision);
 
 // Why a pool does not serve a request now; for the log, the command line and the web.
 struct WaitReason {
@@ -46,6 +68,43 @@ struct RequestStatus {
 struct ReportedReason {
   RequestId id;
   sched::RequestReason reason;
+};
+
+// Logs why requests wait: one line per shape of request when the deciding reason changes, not per request or
+// decision, and at most one line per shape in ten seconds. Thousands of shapes at a time are counted, not
+// named.
+class WaitLog {
+ public:
+  explicit WaitLog(log::Logger logger) : logger_(std::move(logger)) {}
+
+  // What every pool said about requests of the shape, which wait; null: none waits.
+  using AnswersOf = std::function<const sched::Answers*(const sched::Shape&)>;
+
+  // Call after each decision. `changes` are the shapes that began or ceased to wait, or wait for other
+  // reasons, since the last call.
+  void Report(const std::set<sched::Shape>& changes, const AnswersOf& answers_of, const sched::Queues& queues,
+              SteadyTime now);
+
+ private:
+  using Decides = std::optional<std::pair<PoolKey, sched::Reason>>;
+  struct Logged {
+    Decides decides;  // as it was logged
+    Decides now;      // as it is
+    SteadyTime when{};
+  };
+
+  void Follow(const sched::Shape& shape, const sched::Answers* answers);
+  void RemoveOld(SteadyTime now);
+  void Log(const sched::Shape& shape, const sched::Answers& answers, const sched::Queues& queues);
+  void CountUnnamed(SteadyTime now);
+  static Decides DecidingOf(const sched::Answers& answers);
+
+  log::Logger logger_;
+  std::map<sched::Shape, Logged> logged_;
+  std::set<std::pair<SteadyTime, sched::Shape>> idle_;  // those of `logged_` that do not wait, by their time
+  std::set<sched::Shape> changed_;                      // those of `logged_` that wait for another reason now
+  std::set<sched::Shape> unnamed_;                      // those that wait and are not in `logged_`
+  std::optional<SteadyTime> counted_;                   // when shapes were last counted instead
 };
 
 }  // namespace nodepool::launcher

@@ -4,13 +4,11 @@
 
 #include <limits>
 
-#include "base/metrics/prometheus.h"
+#include "base/metrics.h"
 #include "base/text.h"
 #include "launcher/recorder_for_test.h"
-#include "launcher/stats/stats_config.h"
 #include "launcher/stats/stats_metrics.h"
-#include "launcher/stats/stats_nodes.h"
-#include "launcher/stats/stats_observer.h"
+#include "launcher/stats/stats_worker.h"
 
 namespace nodepool::launcher {
 namespace {

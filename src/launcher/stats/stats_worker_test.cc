@@ -2,13 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "async/testing/virtual_time.h"
-#include "base/metrics/prometheus.h"
+#include "base/metrics.h"
 #include "driver/testing/scripted_driver.h"
 #include "launcher/launcher.h"
 #include "launcher/recorder_for_test.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::launcher {
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -355,4 +356,5 @@ TEST_F(StatsWorkerTest, WaitingRequestsSayWhy) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::launcher

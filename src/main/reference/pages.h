@@ -5,9 +5,10 @@
 
 #include "driver/driver.h"
 
+namespace nodepool::reference {
+
 // The pages of reference, in Markdown, that are made from what the programs declare: settings, metrics and
 // routes. Their links lead to the other documents as these are installed.
-namespace nodepool::reference {
 
 // A page and its place below the folder of documents.
 struct Page {

@@ -7,6 +7,7 @@
 #include "main/builtin_drivers.h"
 
 namespace nodepool::reference {
+
 namespace {
 
 using ::testing::EndsWith;
@@ -60,4 +61,5 @@ TEST_F(ReferencePagesTest, EveryDriverHasItsSection) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::reference

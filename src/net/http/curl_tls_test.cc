@@ -7,13 +7,10 @@
 #include <boost/asio/streambuf.hpp>
 #include <fstream>
 
-#include "async/run_to_end.h"
-#include "async/system_clock.h"
-#include "base/testing/free_port.h"
-#include "net/http/curl_fixture_for_test.h"
+#include "async/loop.h"
+#include "base/testing/test_environment.h"
 #include "net/http/http_client.h"
-#include "net/ssh/ssh_server_for_test.h"
-#include "net/tls_for_test.h"
+#include "net/servers_for_test.h"
 
 namespace nodepool::net {
 namespace {

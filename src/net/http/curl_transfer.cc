@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "net/http/curl.h"
 #include "net/http/http_client.h"
-#include "net/http/url.h"
 
 namespace nodepool::net {
 

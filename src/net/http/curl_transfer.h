@@ -8,9 +8,8 @@
 
 #include "async/event.h"
 #include "async/loop.h"
-#include "net/http/curl_multi.h"
+#include "net/http/curl.h"
 #include "net/http/http_client.h"
-#include "net/http/upload_reader.h"
 
 namespace nodepool::net {
 

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <optional>
 
-#include "base/find_or_empty.h"
 #include "base/text.h"
 
 namespace nodepool::net {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,9 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "async/blocking_pool.h"
+#include "async/loop.h"
 #include "async/task.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sparse_file.h"
 
 namespace nodepool::net {
 
@@ -121,6 +126,68 @@ std::string UrlForLog(const std::string& url);
 class UntrustedServer : public HttpError {
  public:
   explicit UntrustedServer(std::string message) : HttpError(Verdict::kInvalid, std::move(message), false) {}
+};
+
+// A file read in blocks on the blocking pool, some of them in advance: memory use is the same
+// however large the file is. Its holes are not read.
+class UploadReader {
+ public:
+  // Opens the file, on the pool. Error(kInvalid) when it cannot be read.
+  static Task<std::unique_ptr<UploadReader>> Open(BlockingPool& pool, std::string path);
+
+  std::uint64_t size() const { return file_->size(); }
+
+  // Whether another block is to be read: the file has one, and few are waiting.
+  bool wants_block() const { return read_ < size() && blocks_.size() < kAhead; }
+  // Reads the next block. Error(kFail) when the file became shorter or cannot be read.
+  Task<> ReadBlock();
+
+  // At most `limit` bytes of those read; 0: none are available now, or the end is reached.
+  std::size_t Take(char* to, std::size_t limit);
+  std::uint64_t taken() const { return taken_; }
+  bool is_at_end() const { return taken_ == size(); }
+
+ private:
+  static constexpr std::size_t kAhead = 3;
+  struct Block {
+    std::uint64_t length = 0;
+    std::string bytes = {};  // empty: a hole
+  };
+
+  UploadReader(BlockingPool& pool, std::shared_ptr<const SparseFile> file);
+  static Block Read(const SparseFile& file, std::uint64_t place);
+
+  BlockingPool& pool_;
+  std::shared_ptr<const SparseFile> file_;
+  std::uint64_t read_ = 0;
+  std::uint64_t taken_ = 0;
+  std::deque<Block> blocks_;
+  std::uint64_t offset_ = 0;  // in the first block
+};
+
+class CurlMulti;
+
+// HttpClient on libcurl: connections are reused and shared, HTTP/2 is used over TLS where the
+// server offers it, proxies are read from the environment (http_proxy, https_proxy, no_proxy). Each
+// call is logged at debug level without its query, headers and body. Of answers
+// longer than 1 MiB all that arrive at a time have a bound in common: one that does not fit fails with
+// kRetry.
+class CurlClient : public HttpClient {
+ public:
+  // Everything outlives the client. `pool` reads the files that are uploaded.
+  CurlClient(Loop& loop, BlockingPool& pool, std::string user_agent,
+             std::size_t max_answer_bytes = std::size_t{128} << 20);
+  ~CurlClient() override;  // no call may be under way
+
+  Task<HttpReply> Send(HttpCall call) override;
+
+ private:
+  Task<HttpReply> SendOnce(std::shared_ptr<const HttpCall> call, std::string url, std::string& redirect);
+
+  Loop& loop_;
+  BlockingPool& pool_;
+  std::string user_agent_;
+  std::unique_ptr<CurlMulti> multi_;
 };
 
 }  // namespace nodepool::net

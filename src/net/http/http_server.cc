@@ -6,14 +6,12 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "base/error.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "net/http/connection.h"
-#include "net/http/request_reader.h"
-#include "net/http/response_writer.h"
-#include "net/http/seats.h"
+#include "net/http/exchange.h"
 
 namespace nodepool::net {
 namespace {

@@ -6,14 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "async/log_throttle.h"
+#include "async/backoff.h"
 #include "async/task_group.h"
 #include "net/http/connection.h"
+#include "net/http/exchange.h"
 #include "net/http/http.h"
-#include "net/http/request_reader.h"
-#include "net/http/response_writer.h"
-#include "net/http/seats.h"
-#include "net/http/tls_acceptor.h"
 
 namespace nodepool::net {
 

@@ -1,9 +1,9 @@
 #include "net/http/http_server.h"
 
 #include "async/event.h"
-#include "net/http/curl_client.h"
-#include "net/http/http_server_for_test.h"
-#include "net/http/response_writer.h"
+#include "net/http/exchange.h"
+#include "net/http/http_client.h"
+#include "net/servers_for_test.h"
 
 namespace nodepool::net {
 namespace {

@@ -10,7 +10,7 @@
 #include "async/event.h"
 #include "net/http/connection.h"
 #include "net/http/http_server.h"
-#include "net/tls_for_test.h"
+#include "net/servers_for_test.h"
 
 namespace nodepool::net {
 namespace {

@@ -1,21 +1,250 @@
 #include "net/ssh/host_key_scan.h"
 
+#include <libssh/libssh.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/endian/conversion.hpp>
+#include <memory>
 #include <set>
+#include <utility>
 
-#include "async/attempt.h"
-#include "async/cleanup.h"
 #include "async/deadline.h"
+#include "async/task.h"
 #include "async/task_group.h"
+#include "base/text.h"
 #include "net/tcp_probe.h"
 
 namespace nodepool::net {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
+
+namespace {
+
+// RFC 4253, 4.2: lines may precede the identification.
+constexpr int kMostLines = 50;
+// RFC 4253, 6.1: what everybody has to accept; no server sends more here.
+constexpr std::size_t kMostBytesOfPacket = 35000;
+constexpr std::size_t kLengthSize = 4;
+constexpr char kKexInit = 20;
+constexpr std::size_t kCookieSize = 16;
+
+// Takes the first `size` bytes of the text; nullopt: it is shorter.
+std::optional<std::string_view> Take(std::string_view& text, std::size_t size) {
+  if (text.size() < size) return std::nullopt;
+  std::string_view taken = text.substr(0, size);
+  text.remove_prefix(size);
+  return taken;
+}
+
+std::size_t LengthIn(std::string_view bytes) {
+  return boost::endian::load_big_u32(reinterpret_cast<const unsigned char*>(bytes.data()));
+}
+
+// RFC 4251, 5: a length, then names with commas between them.
+std::optional<std::string_view> TakeNameList(std::string_view& text) {
+  std::optional<std::string_view> length = Take(text, kLengthSize);
+  if (!length) return std::nullopt;
+  return Take(text, LengthIn(*length));
+}
+
+// What a packet carries: after its length come the length of the padding, the payload and the padding.
+std::optional<std::string_view> PayloadOf(std::string_view packet) {
+  std::optional<std::string_view> padding = Take(packet, 1);
+  if (!padding) return std::nullopt;
+  std::size_t padding_size = static_cast<unsigned char>(padding->front());
+  if (packet.size() < padding_size) return std::nullopt;
+  return packet.substr(0, packet.size() - padding_size);
+}
+
+std::optional<std::vector<std::string>> HostKeyAlgorithmsIn(std::string_view packet) {
+  std::optional<std::string_view> payload = PayloadOf(packet);
+  if (!payload || !payload->starts_with(kKexInit)) return std::nullopt;
+  std::string_view rest = payload->substr(1);
+  if (!Take(rest, kCookieSize) || !TakeNameList(rest)) return std::nullopt;
+  std::optional<std::string_view> names = TakeNameList(rest);
+  if (!names) return std::nullopt;
+  return Split(*names, ',');
+}
+
+}  // namespace
+
+Expected<std::string> ServerHello::Add(std::string_view bytes) {
+  if (part_ == Part::kRest) return std::string(bytes);
+  pending_ += bytes;
+  std::string passed(bytes);
+  if (part_ == Part::kLines) {
+    Expected<std::string> read = ReadLines();
+    if (!read || part_ == Part::kLines) return read;
+    passed = std::move(*read);
+  }
+  ReadPacket();
+  return passed;
+}
+
+// Returns what is there from the identification on.
+Expected<std::string> ServerHello::ReadLines() {
+  for (auto end = pending_.find('\n'); end != std::string::npos; end = pending_.find('\n')) {
+    if (end >= kMostBytesOfLine) break;
+    bool is_identification = pending_.starts_with("SSH-2.0-") || pending_.starts_with("SSH-1.99-");
+    if (is_identification) {
+      std::string passed = pending_;
+      pending_.erase(0, end + 1);
+      part_ = Part::kPacket;
+      return passed;
+    }
+    if (pending_.starts_with("SSH-") || ++lines_ == kMostLines) break;
+    pending_.erase(0, end + 1);
+  }
+  bool is_line_open = pending_.find('\n') == std::string::npos;
+  if (is_line_open && pending_.size() < kMostBytesOfLine) return std::string();
+  return Unexpected(Verdict::kRetry, "the answer is not that of an SSH server");
+}
+
+void ServerHello::ReadPacket() {
+  if (pending_.size() < kLengthSize) return;
+  std::size_t length = LengthIn(pending_);
+  if (length <= kMostBytesOfPacket) {
+    if (pending_.size() < kLengthSize + length) return;
+    host_key_algorithms_ = HostKeyAlgorithmsIn(std::string_view(pending_).substr(kLengthSize, length));
+  }
+  part_ = Part::kRest;
+  pending_ = {};
+}
+
+namespace {
+
+struct FreeKey {
+  void operator()(ssh_key key) const { ssh_key_free(key); }
+};
+using Key = std::unique_ptr<ssh_key_struct, FreeKey>;
+
+struct FreeText {
+  void operator()(char* text) const { ssh_string_free_char(text); }
+};
+
+// Nothing on this machine (the user's configuration, known hosts) may influence the exchange with
+// the server.
+void SetOptions(ssh_session session) {
+  int verbosity = SSH_LOG_NOLOG;
+  bool process_config = false;
+  ssh_options_set(session, SSH_OPTIONS_LOG_VERBOSITY, &verbosity);
+  ssh_options_set(session, SSH_OPTIONS_PROCESS_CONFIG, &process_config);
+  ssh_options_set(session, SSH_OPTIONS_USER, "nodepool");
+  ssh_options_set(session, SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
+  ssh_options_set(session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
+  ssh_set_blocking(session, 0);
+}
+
+}  // namespace
+
+void KeyExchange::FreeSession::operator()(ssh_session_struct* session) const {
+  // Closes the socket. ssh_disconnect() would leave it open.
+  ssh_free(session);
+}
+
+KeyExchange::KeyExchange(int descriptor, std::string algorithm)
+    : descriptor_(descriptor), algorithm_(std::move(algorithm)) {}
+
+KeyExchange::~KeyExchange() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Expected<std::optional<HostKey>> KeyExchange::Step() {
+  if (!session_) {
+    session_.reset(ssh_new());
+    if (!session_) return Unexpected(Verdict::kRetry, "no memory for an SSH session");
+    SetOptions(session_.get());
+    if (!algorithm_.empty() &&
+        ssh_options_set(session_.get(), SSH_OPTIONS_HOSTKEYS, algorithm_.c_str()) != SSH_OK) {
+      return Unexpected(Verdict::kNotFound, "the SSH library does not know the algorithm " + algorithm_);
+    }
+    int descriptor = std::exchange(descriptor_, -1);
+    ssh_options_set(session_.get(), SSH_OPTIONS_FD, &descriptor);
+  }
+  int result = ssh_connect(session_.get());
+  if (result == SSH_AGAIN) return std::nullopt;
+  if (result == SSH_OK) return ServersKey();
+  std::string fault = ssh_get_error(session_.get());
+  bool no_such_key = fault.find("no match for method server host key algo") != std::string::npos;
+  return Unexpected(no_such_key ? Verdict::kNotFound : Verdict::kRetry, Excerpt(fault, 200));
+}
+
+Expected<HostKey> KeyExchange::ServersKey() const {
+  ssh_key raw = nullptr;
+  if (ssh_get_server_publickey(session_.get(), &raw) != SSH_OK) {
+    return Unexpected(Verdict::kRetry, "the server showed no host key");
+  }
+  Key key(raw);
+  char* text = nullptr;
+  if (ssh_pki_export_pubkey_base64(key.get(), &text) != SSH_OK) {
+    return Unexpected(Verdict::kRetry, "the server's host key cannot be represented");
+  }
+  std::unique_ptr<char, FreeText> base64(text);
+  const char* type = ssh_key_type_to_char(ssh_key_type(key.get()));
+  if (type == nullptr) return Unexpected(Verdict::kNotFound, "the server's host key has an unknown type");
+  return HostKey{type, base64.get()};
+}
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using LocalSocket = asio::local::stream_protocol::socket;
+
+namespace {
+
+// Of a key exchange, which takes about five; more when its few kilobytes arrive in small pieces.
+constexpr int kMaxSteps = 10'000;
+// One step of the library reads at most 4096 bytes.
+using Buffer = std::array<char, 4096 - ServerHello::kMostBytesOfLine>;
+
+// What the library has written, on its way to the server.
+Task<> PassOn(LocalSocket& library, tcp::socket& server, Buffer& buffer) {
+  while (true) {
+    boost::system::error_code nothing;
+    std::size_t size = library.read_some(asio::buffer(buffer), nothing);
+    if (nothing) co_return;
+    co_await asio::async_write(server, asio::buffer(buffer, size), asio::use_awaitable);
+  }
+}
+
+}  // namespace
+
+// The library works on one end of a pair of sockets; what passes between the other end and the server is read
+// on the way.
+Task<KeyAnswer> AskForKey(BlockingPool& pool, tcp::endpoint machine, std::string algorithm) {
+  auto executor = co_await asio::this_coro::executor;
+  tcp::socket server(executor);
+  co_await server.async_connect(machine, asio::use_awaitable);
+  LocalSocket ours(executor), librarys(executor);
+  asio::local::connect_pair(ours, librarys);
+  ours.non_blocking(true);
+  librarys.native_non_blocking(true);
+  auto exchange = std::make_shared<KeyExchange>(librarys.release(), std::move(algorithm));
+  auto step = [exchange] { return exchange->Step(); };
+  ServerHello hello;
+  Buffer buffer;
+  for (int steps = 0; steps < kMaxSteps; ++steps) {
+    Expected<std::optional<HostKey>> key = co_await OnBlockingPool(pool, step);
+    if (!key && key.error().verdict() != Verdict::kNotFound) throw key.error();
+    if (!key || *key) {
+      KeyAnswer answer{key ? std::move(*key) : std::nullopt, hello.host_key_algorithms()};
+      co_return answer;
+    }
+    co_await PassOn(ours, server, buffer);
+    std::size_t size = co_await server.async_read_some(asio::buffer(buffer), asio::use_awaitable);
+    Expected<std::string> passed = hello.Add(std::string_view(buffer.data(), size));
+    if (!passed) throw passed.error();
+    co_await asio::async_write(ours, asio::buffer(*passed), asio::use_awaitable);
+  }
+  throw Error(Verdict::kRetry, "the server sends too much for a key exchange");
+}
 
 namespace {
 

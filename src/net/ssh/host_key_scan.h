@@ -2,16 +2,98 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "async/blocking_pool.h"
-#include "async/gate.h"
+#include "async/event.h"
 #include "async/loop.h"
+#include "base/error.h"
 #include "base/log/logging.h"
-#include "net/ssh/key_exchange.h"
 
 namespace nodepool::net {
+
+// Reads what an SSH server sends before keys are exchanged (RFC 4253, 4.2 and 7.1): its identification, and
+// the packet in which it lists the algorithms it offers. Keeps a bounded part of what it is given.
+class ServerHello {
+ public:
+  static constexpr std::size_t kMostBytesOfLine = 2048;
+
+  // Takes the bytes that the server sent next. Returns what an SSH library is to read of all that was not
+  // passed on before: everything from the identification on. So that is at most a line longer than `bytes`.
+  // Error(kRetry): this is no SSH server.
+  Expected<std::string> Add(std::string_view bytes);
+
+  // In the server's order. nullopt: they are not known, since the packet is not complete, or is not the
+  // first.
+  const std::optional<std::vector<std::string>>& host_key_algorithms() const { return host_key_algorithms_; }
+
+ private:
+  enum class Part { kLines, kPacket, kRest };
+
+  Expected<std::string> ReadLines();
+  void ReadPacket();
+
+  Part part_ = Part::kLines;
+  std::string pending_;  // received, and not read yet
+  int lines_ = 0;        // before the identification
+  std::optional<std::vector<std::string>> host_key_algorithms_;
+};
+
+}  // namespace nodepool::net
+
+struct ssh_session_struct;
+
+namespace nodepool::net {
+
+// The result of a key exchange with an SSH server that stops once the host key is known.
+struct HostKey {
+  std::string type;  // as in the key itself, e.g. "ssh-rsa"
+  std::string base64;
+  std::string Line() const { return type + " " + base64; }
+};
+
+// A key exchange in steps that compute but never wait. The owner calls Step() each time when the
+// server has sent something, for as long as it likes.
+class KeyExchange {
+ public:
+  // `descriptor`: a non-blocking socket that is connected to the server; closed by this object.
+  // `algorithm` is the only host key algorithm offered; empty offers all.
+  KeyExchange(int descriptor, std::string algorithm);
+  ~KeyExchange();
+  KeyExchange(const KeyExchange&) = delete;
+  KeyExchange& operator=(const KeyExchange&) = delete;
+
+  // The key, once it is known; nullopt while the server has to send more. kNotFound: the server has
+  // no key for the algorithm. kRetry: any other failure. Not to be called again after either.
+  Expected<std::optional<HostKey>> Step();
+
+ private:
+  struct FreeSession {
+    void operator()(ssh_session_struct* session) const;
+  };
+
+  Expected<HostKey> ServersKey() const;
+
+  int descriptor_;  // -1 once the session has it
+  std::string algorithm_;
+  std::unique_ptr<ssh_session_struct, FreeSession> session_;
+};
+
+// What one connection to an SSH server has shown.
+struct KeyAnswer {
+  std::optional<HostKey> key;  // none: the server has no key for the algorithm
+  // Host key algorithms that the server offers; nullopt: not known.
+  std::optional<std::vector<std::string>> offered;
+};
+
+// Connects and exchanges keys up to the moment when the host key is known. `algorithm` is the only host key
+// algorithm that is accepted; empty: any. Waits without limit; arithmetic is done on the pool. Throws when
+// the server cannot be reached, is not an SSH server or hangs up.
+Task<KeyAnswer> AskForKey(BlockingPool& pool, boost::asio::ip::tcp::endpoint machine, std::string algorithm);
 
 // Reads the host keys of machines over the network (drivers.md 6.1).
 //

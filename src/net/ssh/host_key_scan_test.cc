@@ -8,10 +8,11 @@
 
 #include "async/task_group.h"
 #include "base/error.h"
-#include "base/testing/free_port.h"
-#include "net/ssh/ssh_server_for_test.h"
+#include "base/testing/test_environment.h"
+#include "net/servers_for_test.h"
 
 namespace nodepool::net {
+
 namespace {
 
 namespace asio = boost::asio;
@@ -366,4 +367,5 @@ TEST_F(HostKeyScanTest, WaitingInTheQueueCountsAndLeavesNothingBehind) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::net

@@ -1,9 +1,10 @@
-#include "net/ssh/server_hello.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "net/ssh/host_key_scan.h"
+
 namespace nodepool::net {
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -116,4 +117,5 @@ TEST(ServerHello, AServerMayOfferNothingThatIsKnown) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::net

@@ -1,16 +1,26 @@
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "config/runner_services.h"
-#include "runners/forgejo/waiting_jobs.h"
+#include "config/config.h"
 #include "runners/github/calls.h"
-#include "runners/polled/polled_sets.h"
+#include "runners/scale_sets.h"
 
 namespace nodepool::runners::forgejo {
+
+// Reading what Forgejo says about jobs (runners.md 4.1).
+
+// The jobs of an answer, which is a list or null; entries without id and handle, and what is more than 1000,
+// are left out. `repository` is theirs where the address is that of one; else they are named by its number.
+std::vector<WaitingJob> ReadWaitingJobs(const boost::json::value& answer, const std::string& site,
+                                        const std::string& repository);
+
+// What is wrong with a server of this version, "15.0.0+gitea-1.22.0", and what is needed; empty: nothing.
+std::string FaultOfVersion(const std::string& version);
 
 // A Forgejo as a service of sets (runners.md 4.1): messages are made of polls of its list of waiting jobs,
 // and a runner is made for one of them, by its handle.

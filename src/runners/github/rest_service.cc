@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 
-#include "async/attempt.h"
 #include "async/deadline.h"
-#include "base/bounded_fields.h"
-#include "base/request_id.h"
+#include "async/task.h"
+#include "base/error.h"
+#include "base/json_fields.h"
 #include "base/text.h"
-#include "net/http/url.h"
-#include "runners/github/messages.h"
+#include "net/http/curl.h"
+#include "runners/github/jobs.h"
 
 namespace nodepool::runners::github {
 namespace {

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "async/event.h"
-#include "async/gate.h"
 #include "base/subscription.h"
-#include "runners/github/job_lists.h"
-#include "runners/polled/polled_sets.h"
-#include "store/cache/runner_cache.h"
+#include "runners/github/jobs.h"
+#include "runners/scale_sets.h"
+#include "store/cache/caches.h"
 
 namespace nodepool::runners::github {
 

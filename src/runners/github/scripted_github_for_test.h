@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "async/loop.h"
+#include "net/http/curl.h"
 #include "net/http/http_client.h"
-#include "net/http/url.h"
 
 namespace nodepool::runners::github {
 

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 
-#include "async/attempt.h"
 #include "async/backoff.h"
-#include "async/cleanup.h"
 #include "async/deadline.h"
-#include "base/digest.h"
-#include "base/request_id.h"
+#include "async/task.h"
+#include "base/crypto.h"
+#include "base/error.h"
 #include "base/text.h"
-#include "runners/metrics.h"
+#include "runners/context.h"
 
 namespace nodepool::runners {
 namespace {

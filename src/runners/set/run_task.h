@@ -10,7 +10,7 @@
 #include "async/event.h"
 #include "runners/context.h"
 #include "runners/set/run_watch.h"
-#include "runners/set/set_health.h"
+#include "runners/set/set_session.h"
 #include "sched/runners/run_step.h"
 
 namespace nodepool::runners {

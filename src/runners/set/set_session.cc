@@ -3,16 +3,191 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <vector>
 
-#include "async/attempt.h"
 #include "async/backoff.h"
-#include "async/cleanup.h"
 #include "async/deadline.h"
-#include "base/request_id.h"
+#include "async/task.h"
+#include "base/error.h"
 #include "base/text.h"
-#include "runners/github/service_fault.h"
+#include "runners/context.h"
+#include "runners/github/calls.h"
 
 namespace nodepool::runners {
+
+namespace {
+
+constexpr int kFailuresInARow = 3;
+constexpr Duration kFirstHold = std::chrono::minutes(1);
+constexpr Duration kLongestHold = std::chrono::minutes(10);
+constexpr Duration kNodeHold = std::chrono::minutes(1);
+constexpr int kMostDoublings = 4;
+
+}  // namespace
+
+void SetHealth::NoNode(std::string reason, WallTime now) {
+  node_fault_ = {
+      fmt::format("they get no nodes: {}", reason),
+      "Check the label and its pools: `nodepool label-list` and `nodepool request-list` say what they lack"};
+  node_failed_ = now;
+  held_until_ = std::max(held_until_.value_or(now), now + kNodeHold);
+}
+
+void SetHealth::DidNotStart(std::string reason, WallTime now) {
+  start_fault_ = {fmt::format("they do not start on their nodes: {}", reason),
+                  "Try the same by hand: `nodepool exec -i KEY LABEL -- ls actions-runner`; where that "
+                  "works, see the log "
+                  "in .nodepool-runner on a node"};
+  if (++failures_in_a_row_ < kFailuresInARow) return;
+  int doublings = std::min(failures_in_a_row_ - kFailuresInARow, kMostDoublings);
+  held_until_ =
+      std::max(held_until_.value_or(now), now + std::min(kFirstHold * (1 << doublings), kLongestHold));
+}
+
+void SetHealth::Started() {
+  failures_in_a_row_ = 0;
+  start_fault_ = {};
+  node_fault_ = {};
+  node_failed_.reset();
+  held_until_.reset();
+}
+
+void SetHealth::Deprecated(std::string version, WallTime now) {
+  start_fault_ = {fmt::format("they get no jobs: the service refuses the version {} of the runner",
+                              version.empty() ? "(unknown)" : version),
+                  "Build an image with a newer runner; one node is tried every ten minutes"};
+  failures_in_a_row_ = kFailuresInARow;
+  held_until_ = now + kLongestHold;
+}
+
+std::optional<WallTime> SetHealth::HeldBackUntil(WallTime now) const {
+  return held_until_ && now < *held_until_ ? held_until_ : std::nullopt;
+}
+
+bool SetHealth::LacksNodes(WallTime now) const { return node_failed_ && now - *node_failed_ <= kNodeHold; }
+
+SetFault SetHealth::Fault(WallTime now) const {
+  if (!service_fault_.text.empty()) return service_fault_;
+  if (failures_in_a_row_ >= kFailuresInARow) return start_fault_;
+  return LacksNodes(now) ? node_fault_ : SetFault();
+}
+
+namespace {
+
+constexpr Duration kRemembered = std::chrono::minutes(10);
+constexpr Duration kEndRemembered = std::chrono::hours(1);
+constexpr std::size_t kMostJobs = 20'000;  // more are left to the figures
+
+}  // namespace
+
+bool KnownJobs::Add(RunnerJob job, WallTime now) {
+  std::int64_t request = job.request;
+  if (jobs_.size() >= kMostJobs || ended_.contains(request)) return false;
+  was_nothing_ = false;
+  return jobs_.try_emplace(request, Known{std::move(job), now}).second;
+}
+
+void KnownJobs::End(std::int64_t request, WallTime now) {
+  Remove(request);
+  if (ended_.size() >= kMostJobs) ended_.erase(ended_.begin());  // numbers grow
+  ended_.insert_or_assign(request, now);
+}
+
+void KnownJobs::Remove(std::int64_t request) {
+  jobs_.erase(request);
+  std::erase_if(deferred_, [request](const RunnerJob& job) { return job.request == request; });
+}
+
+void KnownJobs::Compare(const sched::JobStatistics& statistics, WallTime now) {
+  bool is_nothing = statistics.is_nothing();
+  if (is_nothing && was_nothing_) jobs_.clear();
+  was_nothing_ = is_nothing;
+  std::erase_if(jobs_, [now](const auto& entry) { return now - entry.second.since > kRemembered; });
+  std::erase_if(ended_, [now](const auto& entry) { return now - entry.second > kEndRemembered; });
+}
+
+std::int64_t KnownJobs::CountOf(const std::string& repository) const {
+  return std::ranges::count_if(jobs_,
+                               [&](const auto& entry) { return entry.second.job.repository == repository; });
+}
+
+std::vector<RunnerJob> KnownJobs::First(std::size_t limit) const {
+  std::vector<RunnerJob> first;
+  for (const auto& [request, known] : jobs_) {
+    if (first.size() == limit) break;
+    first.push_back(known.job);
+  }
+  return first;
+}
+
+void KnownJobs::Defer(RunnerJob job) {
+  bool is_there = std::ranges::find(deferred_, job.request, &RunnerJob::request) != deferred_.end();
+  if (!is_there && !is_full()) deferred_.push_back(std::move(job));
+}
+
+namespace {
+
+constexpr Duration kVersionsPause = std::chrono::hours(24);
+constexpr Duration kVersionsRetry = std::chrono::hours(1);
+constexpr double kSecondsOfDay = 86'400;
+constexpr int kDaysOfOldVersion = 30;
+
+std::vector<int> NumbersOf(const std::string& version) {
+  std::vector<int> numbers;
+  for (const std::string& part : Split(version, '.')) {
+    int number = 0;
+    std::from_chars(part.data(), part.data() + part.size(), number);
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+// The age counts from the day when a newer one was first seen, whatever comes after that.
+Task<> RunnerVersions::Follow() {
+  for (;;) {
+    std::shared_ptr<ScaleSets> service = set_.service;
+    Outcome<std::string> newest = co_await Attempt(service->NewestVersion());
+    bool is_new = newest && !newest->empty() && *newest != record_.newest_version;
+    bool was_old = IsOlderVersion(record_.version, record_.newest_version);
+    if (is_new && !(was_old && record_.newest_since)) record_.newest_since = set_.context.loop.Now();
+    if (is_new) record_.newest_version = std::move(*newest);
+    changed_();
+    co_await set_.context.loop.SleepFor(newest ? kVersionsPause : kVersionsRetry);
+  }
+}
+
+void RunnerVersions::Seen(const std::string& version) {
+  if (!version.empty()) record_.version = version;
+}
+
+std::string RunnerVersions::Warning() const {
+  WallTime now = set_.context.loop.Now();
+  WallTime since = record_.newest_since.value_or(now);
+  bool is_old = IsOlderVersion(record_.version, record_.newest_version);
+  double days = is_old ? (ToSeconds(now) - ToSeconds(since)) / kSecondsOfDay : 0;
+  set_.context.metrics.Set(kVersionAgeGauge, {set_.key.service, set_.key.set}, days);
+  return VersionWarning(record_.version, record_.newest_version, since, now);
+}
+
+bool IsOlderVersion(const std::string& version, const std::string& other) {
+  return !version.empty() && !other.empty() && NumbersOf(version) < NumbersOf(other);
+}
+
+std::string VersionWarning(const std::string& version, const std::string& newest, WallTime newer_since,
+                           WallTime now) {
+  if (!IsOlderVersion(version, newest)) return "";
+  auto age = std::chrono::duration_cast<std::chrono::hours>(now - newer_since).count() / 24;
+  std::int64_t left = kDaysOfOldVersion - age;
+  std::string when =
+      left > 0 ? fmt::format("in {} day{}", left, left == 1 ? "" : "s") : "from now on at any time";
+  return fmt::format(
+      "the runner on the nodes is {}, the newest is {}: the service refuses it {}; build the image", version,
+      newest, when);
+}
+
 namespace {
 
 constexpr Duration kConflictPause = std::chrono::seconds(5);

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "async/attempt.h"
 #include "async/deadline.h"
-#include "base/request_id.h"
+#include "async/task.h"
+#include "base/error.h"
 #include "base/text.h"
-#include "runners/metrics.h"
+#include "runners/context.h"
 
 namespace nodepool::runners {
 namespace {

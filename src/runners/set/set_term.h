@@ -7,16 +7,12 @@
 #include <vector>
 
 #include "async/event.h"
-#include "async/gate.h"
 #include "async/task_group.h"
 #include "base/subscription.h"
 #include "runners/context.h"
-#include "runners/set/known_jobs.h"
 #include "runners/set/run_task.h"
-#include "runners/set/runner_versions.h"
-#include "runners/set/set_health.h"
+#include "runners/set/run_watch.h"
 #include "runners/set/set_session.h"
-#include "runners/set/set_sweep.h"
 
 namespace nodepool::runners {
 

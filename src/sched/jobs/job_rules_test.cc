@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/find_or_empty.h"
+#include "base/text.h"
 
 namespace nodepool::sched {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "model/lease.h"
+#include "model/node_request.h"
 
 namespace nodepool::sched {
 

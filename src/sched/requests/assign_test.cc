@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "model/resources.h"
+#include "model/node.h"
 #include "sched/requests/assign_for_test.h"
 
 namespace nodepool::sched {

@@ -6,6 +6,7 @@
 #include "sched/requests/random_world_for_test.h"
 
 namespace nodepool::sched {
+
 namespace {
 
 // A random world that changes, and an Assigner that is given each change.
@@ -489,4 +490,5 @@ TEST_P(AnEvent, OfAPoolThatFailsConcernsWhatItOffers) {  // D-111
 }
 
 }  // namespace
+
 }  // namespace nodepool::sched

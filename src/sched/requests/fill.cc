@@ -1,11 +1,34 @@
 #include "sched/requests/fill.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
-#include "model/resources.h"
+#include "base/text.h"
+#include "model/node.h"
 
 namespace nodepool::sched {
+
+namespace {
+
+// The sequence as a server counts: with 32 bits and a sign, so that -2147483648 follows 2147483647.
+// What is no number comes last.
+std::uint64_t AgeOf(const std::string& sequence) {
+  std::int64_t number = 0;
+  const char* end = sequence.data() + sequence.size();
+  auto [rest, error] = std::from_chars(sequence.data(), end, number);
+  if (error != std::errc() || rest != end) return std::numeric_limits<std::uint64_t>::max();
+  return number < 0 ? static_cast<std::uint32_t>(number) : static_cast<std::uint64_t>(number);
+}
+
+}  // namespace
+
+std::optional<ServiceOrder> OrderOf(const RequestId& id, const NodeRequest& request) {
+  auto parts = ParseRequestId(id);
+  if (!parts) return std::nullopt;
+  return ServiceOrder{parts->precedence, request.relative_priority, AgeOf(parts->sequence), parts->sequence};
+}
+
 namespace {
 
 // What a launch that needs `need` would lack; resources reserved for others count as missing
@@ -111,6 +134,104 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
     plan.wait.push_back(name);
   }
   return plan;
+}
+
+namespace {
+
+// Nullopt: nothing is missing, or there is no limit.
+std::optional<Shortfall> In(const Budget& budget, Shortfall::Limit of, const Resources& missing,
+                            const Resources& need) {
+  for (const auto& [resource, amount] : missing) {
+    auto limit = budget.limit.find(resource);
+    if (limit == budget.limit.end()) continue;
+    return Shortfall{of,
+                     resource,
+                     FindOrEmpty(budget.used, resource),
+                     limit->second,
+                     FindOrEmpty(need, resource),
+                     FindOrEmpty(budget.others, resource)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Shortfall> ShortfallOf(const PoolView& pool, const FillPlan& plan) {
+  if (plan.wait.empty()) return std::nullopt;
+  Resources need;
+  for (const LabelName& label : plan.wait) {
+    if (auto known = pool.labels.find(label); known != pool.labels.end()) Add(need, known->second.need);
+  }
+  using Limit = Shortfall::Limit;
+  if (auto of_pool = In(pool.pool, Limit::kPool, plan.pool_shortage, need)) return of_pool;
+  return In(pool.provider, Limit::kProvider, plan.provider_shortage, need);
+}
+
+namespace {
+
+bool IsCovered(const Resources& missing) {
+  return std::ranges::all_of(missing, [](const auto& entry) { return entry.second <= 0; });
+}
+
+Resources Rest(Resources missing, const Resources& freed) {
+  for (auto& [resource, amount] : missing) {
+    if (auto it = freed.find(resource); it != freed.end()) amount = ExactSum(amount, -it->second);
+  }
+  return missing;
+}
+
+bool Helps(const UnusedNode& node, const Resources& missing) {
+  return std::ranges::any_of(missing, [&](const auto& entry) {
+    auto it = node.resources.find(entry.first);
+    return entry.second > 0 && it != node.resources.end() && it->second > 0;
+  });
+}
+
+auto Preference(const UnusedNode& node) {
+  return std::tie(node.is_wanted, node.is_of_other_pool, node.ready_since, node.id);
+}
+
+// Removes the victims that are not needed, the least preferred first.
+void Spare(std::vector<UnusedNode>& victims, const Resources& shortage) {
+  for (std::size_t i = victims.size(); i-- > 0;) {
+    Resources missing = shortage;
+    for (std::size_t other = 0; other < victims.size(); ++other) {
+      if (other != i) missing = Rest(std::move(missing), victims[other].resources);
+    }
+    if (IsCovered(missing)) victims.erase(victims.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void SortByPreference(std::vector<UnusedNode>& unused) {
+  std::ranges::sort(unused, [](const auto& a, const auto& b) { return Preference(a) < Preference(b); });
+}
+
+}  // namespace
+
+std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resources& shortage) {
+  SortByPreference(unused);
+  Resources missing = shortage;
+  std::vector<UnusedNode> victims;
+  for (UnusedNode& node : unused) {
+    if (!Helps(node, missing)) continue;
+    missing = Rest(std::move(missing), node.resources);
+    victims.push_back(std::move(node));
+  }
+  if (!IsCovered(missing)) return {};
+  Spare(victims, shortage);
+  std::vector<NodeId> ids;
+  for (UnusedNode& node : victims) ids.push_back(std::move(node.id));
+  return ids;
+}
+
+std::vector<NodeId> ChooseSome(std::vector<UnusedNode> unused, const Resources& needed, std::size_t count) {
+  SortByPreference(unused);
+  std::vector<NodeId> ids;
+  for (UnusedNode& node : unused) {
+    if (ids.size() == count) break;
+    if (Helps(node, needed)) ids.push_back(std::move(node.id));
+  }
+  return ids;
 }
 
 }  // namespace nodepool::sched

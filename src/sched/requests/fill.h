@@ -1,17 +1,34 @@
 #pragma once
 
+#include <compare>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/ids.h"
+#include "model/node.h"
 #include "model/node_request.h"
-#include "model/resources.h"
 #include "sched/breakers/breaker.h"
 
 namespace nodepool::sched {
+
+// The order in which requests are served (launcher.md 8, step 5): precedence as text, then relative
+// priority as a number, then age.
+struct ServiceOrder {
+  std::string precedence;
+  double relative_priority = 0;
+  std::uint64_t age = 0;  // the smaller, the older
+  std::string sequence;
+  auto operator<=>(const ServiceOrder&) const = default;
+};
+
+// nullopt for an id that ParseRequestId refuses.
+std::optional<ServiceOrder> OrderOf(const RequestId& id, const NodeRequest& request);
 
 struct LabelView {
   Resources need;  // of one node
@@ -116,5 +133,42 @@ std::vector<LabelName> MissingLabels(const std::vector<LabelName>& wanted,
 // waits is still planned, as long as it uses nothing that the waiting one needs.
 FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, bool reuse,
                   const std::set<NodeId>& excluded = {});
+
+// A limit that a request does not fit into now, with the figures. Amounts as in resources.h.
+struct Shortfall {
+  enum class Limit { kPool, kProvider, kTenant };
+  Limit of = Limit::kPool;
+  std::string resource;
+  double used = 0;
+  double limit = 0;
+  double needed = 0;  // by the request, or by those of its nodes that have to wait
+  double others = 0;  // of a provider: what others use of the cloud's quota, beside `used` and `limit`
+
+  // It would fit, but what is free is kept for an earlier request.
+  bool is_reserved() const { return used + needed <= limit; }
+  bool operator==(const Shortfall&) const = default;
+};
+
+// What a plan that misses capacity lacks first, in the pool or else in the provider; nullopt: no limit is
+// reached.
+std::optional<Shortfall> ShortfallOf(const PoolView& pool, const FillPlan& plan);
+
+// A ready, unallocated, unlocked node that might be deleted for a waiting request.
+struct UnusedNode {
+  NodeId id;
+  bool is_wanted = false;         // another request waits for a label of it
+  bool is_of_other_pool = false;  // of the same provider
+  WallTime ready_since{};
+  Resources resources;
+};
+
+// Which unused nodes to delete so that a waiting request gets the missing capacity, only as many as
+// needed: unwanted ones before wanted ones, then those of its own pool before others, then the
+// oldest (D-22). Empty when even all of them are not enough.
+std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resources& shortage);
+
+// The same where it is not known how much is missing: the first `count`, or all, that have any of the
+// resources.
+std::vector<NodeId> ChooseSome(std::vector<UnusedNode> unused, const Resources& needed, std::size_t count);
 
 }  // namespace nodepool::sched

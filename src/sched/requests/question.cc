@@ -3,11 +3,97 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "base/find_or_empty.h"
 #include "base/text.h"
+#include "model/node_request.h"
 
 namespace nodepool::sched {
+
+Registry::Registry(std::vector<RegisteredPool> pools) : pools_(std::move(pools)) {
+  for (std::size_t position = 0; position < pools_.size(); ++position) {
+    if (pools_[position].is_paused) paused_.push_back(position);
+    for (const LabelName& label : pools_[position].labels) by_label_[label].push_back(position);
+  }
+}
+
+std::vector<const RegisteredPool*> Registry::Candidates(const NodeRequest& request) const {
+  std::vector<const RegisteredPool*> candidates;
+  auto add = [&](const RegisteredPool& pool) {
+    bool has_all = std::all_of(request.node_types.begin(), request.node_types.end(),
+                               [&](const LabelName& label) { return pool.labels.contains(label); });
+    if (has_all && !request.WasDeclinedBy(pool.id)) candidates.push_back(&pool);
+  };
+  if (request.node_types.empty()) {
+    for (const RegisteredPool& pool : pools_) add(pool);
+  } else if (auto offering = by_label_.find(request.node_types.front()); offering != by_label_.end()) {
+    for (std::size_t position : offering->second) add(pools_[position]);
+  }
+  return candidates;
+}
+
+bool Registry::Contains(const LauncherId& id) const {
+  return std::ranges::find(pools_, id, &RegisteredPool::id) != pools_.end();
+}
+
+bool Registry::AllDeclined(const NodeRequest& request) const {
+  return !pools_.empty() && std::all_of(pools_.begin(), pools_.end(), [&](const RegisteredPool& pool) {
+    return request.WasDeclinedBy(pool.id);
+  });
+}
+
+namespace {
+
+using Served = std::set<std::pair<std::string, ProviderName>>;  // providers with pools, by hostname
+
+// Whether the launcher may soon announce pools whose labels nobody knows yet.
+bool IsStarting(const Component& launcher, const Served& served, const std::set<ProviderName>& known) {
+  if (launcher.state == ComponentState::kInitializing || launcher.state == ComponentState::kStopped)
+    return true;
+  return std::ranges::any_of(launcher.providers, [&](const auto& entry) {
+    const auto& [provider, report] = entry;
+    bool may_come = report.state == ProviderState::kStarting || report.state == ProviderState::kFailing;
+    return may_come && !known.contains(provider) && !served.contains({launcher.hostname, provider});
+  });
+}
+
+std::string Fault(const LabelName& label, const std::set<LabelName>& offered) {
+  std::vector<std::string> names;
+  for (const LabelName& name : offered) names.push_back(name.value);
+  std::optional<std::string> nearest = NearestSpelling(label.value, names);
+  return fmt::format("no launcher offers label {}{}", Excerpt(label.value),
+                     nearest ? fmt::format("; did you mean {}?", *nearest) : "");
+}
+
+}  // namespace
+
+std::string FaultOfLabels(const std::vector<LabelName>& labels,
+                          const std::vector<const Component*>& components,
+                          const std::set<LabelName>& configured, const std::set<ProviderName>& known) {
+  std::set<LabelName> offered = configured;
+  Served served;
+  for (const Component* component : components) {
+    if (component->kind != ComponentKind::kPool) continue;
+    offered.insert(component->supported_labels.begin(), component->supported_labels.end());
+    served.emplace(component->hostname, component->provider_name);
+  }
+  auto unknown = std::ranges::find_if(labels, [&](const LabelName& l) { return !offered.contains(l); });
+  if (served.empty() || unknown == labels.end()) return "";
+  bool may_come = std::ranges::any_of(components, [&](const Component* component) {
+    return component->kind == ComponentKind::kLauncher && IsStarting(*component, served, known);
+  });
+  return may_come ? "" : Fault(*unknown, offered);
+}
+
+void Decline(NodeRequest& request, const std::vector<Decliner>& decliners, const Registry& registry,
+             WallTime now) {
+  for (const Decliner& decliner : decliners) {
+    if (!request.WasDeclinedBy(decliner.launcher)) request.declined_by.push_back(decliner.launcher);
+    AddDeclineReason(request, decliner.reason);
+  }
+  request.SetState(registry.AllDeclined(request) ? RequestState::kFailed : RequestState::kRequested, now);
+}
+
 namespace {
 
 std::string JoinNames(const std::vector<LabelName>& labels) {

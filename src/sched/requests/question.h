@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -8,15 +9,72 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "model/component.h"
+#include "model/node.h"
 #include "model/node_request.h"
-#include "model/resources.h"
 #include "sched/requests/fill.h"
 #include "sched/requests/reason.h"
-#include "sched/requests/registry.h"
-#include "sched/requests/shortfall.h"
+
+namespace nodepool::sched {
+
+// A pool of any launcher, as its component record announces it.
+struct RegisteredPool {
+  LauncherId id;
+  ProviderName provider;
+  std::int64_t priority = 100;
+  bool is_paused = false;
+  std::set<LabelName> labels;
+  PoolName name = {};                      // empty in announcements of old versions
+  bool is_failing = false;                 // its launcher announces that it cannot use the provider
+  bool is_provider_paused = false;         // by an operator
+  bool heeds_breakers = true;              // not those of the Python implementation
+  std::set<LabelName> broken_labels = {};  // those of `labels` whose breaker is open (breaker.md 3)
+  bool operator==(const RegisteredPool&) const = default;
+};
+
+// All registered pools; a query needs no scan per request.
+class Registry {
+ public:
+  explicit Registry(std::vector<RegisteredPool> pools = {});
+  const std::vector<RegisteredPool>& pools() const { return pools_; }
+  // Positions in `pools` of those that are paused.
+  const std::vector<std::size_t>& paused() const { return paused_; }
+  bool Contains(const LauncherId& id) const;
+
+  // Pools that offer every label of the request and have not declined it.
+  std::vector<const RegisteredPool*> Candidates(const NodeRequest& request) const;
+  // Whether every pool has declined. False when no pool is registered: an empty view proves nothing
+  // (launcher.md 9.3).
+  bool AllDeclined(const NodeRequest& request) const;
+
+ private:
+  std::vector<RegisteredPool> pools_;
+  std::vector<std::size_t> paused_;
+  std::map<LabelName, std::vector<std::size_t>> by_label_;  // positions in order
+};
+
+// "no launcher offers label smal; did you mean small?" for the first label that no registered pool offers.
+// Empty: all are offered, or that cannot be known: no pool is registered, or a launcher is only starting, and
+// may offer it (http-requests.md 3). `configured` are labels of pools that are known although they are not
+// registered, and `known` the providers that have them.
+std::string FaultOfLabels(const std::vector<LabelName>& labels,
+                          const std::vector<const Component*>& components,
+                          const std::set<LabelName>& configured = {},
+                          const std::set<ProviderName>& known = {});
+
+// A pool worker that declines a request.
+struct Decliner {
+  LauncherId launcher;
+  std::string reason;  // for operators, with the names of provider and pool
+};
+
+// Writes into the request's record that these pool workers decline it. Its state becomes `failed`
+// when all registered pools have declined; otherwise it is `requested`, for other launchers
+// (launcher.md 9.2, 9.3).
+void Decline(NodeRequest& request, const std::vector<Decliner>& decliners, const Registry& registry,
+             WallTime now);
 
 // Whether one pool serves one request.
-namespace nodepool::sched {
 
 struct TenantView {
   Resources limit;  // absent: unlimited

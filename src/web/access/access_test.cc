@@ -7,9 +7,8 @@
 
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
-#include "base/password_hash.h"
-#include "web/access/token_verifier.h"
-#include "web/access/tokens_for_test.h"
+#include "base/crypto.h"
+#include "web/site_for_test.h"
 
 namespace nodepool::web {
 

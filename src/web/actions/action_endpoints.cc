@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "async/attempt.h"
 #include "async/deadline.h"
+#include "async/task.h"
 #include "base/text.h"
-#include "operate/images.h"
-#include "operate/nodes.h"
-#include "operate/providers.h"
-#include "web/actions/action_body.h"
+#include "operate/actions.h"
 #include "web/api/api_fields.h"
-#include "web/json_body.h"
+#include "web/request_bodies.h"
 
 namespace nodepool::web {
 namespace {

@@ -5,10 +5,10 @@
 #include <boost/json/parse.hpp>
 
 #include "launcher/launcher_fixture_for_test.h"
-#include "web/access/tokens_for_test.h"
 #include "web/api/api.h"
 #include "web/api/open_api.h"
 #include "web/live/change_log.h"
+#include "web/site_for_test.h"
 
 namespace nodepool::web {
 namespace {

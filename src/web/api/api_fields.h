@@ -3,16 +3,16 @@
 #include <vector>
 
 #include "launcher/launcher.h"
+#include "launcher/provider_manager.h"
 #include "launcher/requests/wait_reasons.h"
-#include "launcher/status.h"
-#include "listing/problem.h"
-#include "listing/runner_listing.h"
-#include "model/amounts.h"
-#include "store/cache/image_cache.h"
-#include "store/cache/job_cache.h"
-#include "store/cache/node_cache.h"
+#include "listing/record_listing.h"
+#include "listing/status.h"
+#include "model/json.h"
+#include "store/cache/cached_records.h"
+#include "store/cache/caches.h"
 #include "store/records.h"
-#include "web/api/field_table.h"
+#include "web/api/open_api.h"
+#include "web/router.h"
 
 namespace nodepool::web {
 
@@ -66,5 +66,10 @@ std::vector<listing::RunnerJobRow> RunnerJobsOf(const launcher::Launcher& launch
 // A registered component: its path below the directory of components, and its record.
 using ComponentEntry = std::map<std::string, Component>::value_type;
 const FieldTable<ComponentEntry>& ComponentFields();
+
+// GET /api/v1/images/{image}/builds/{build}/log: the last 64 KiB of a build's log, where this process can
+// read it; else 404 with the host and the file. Only builds that have a record have a log, and the file is
+// named by the record. The launcher outlives it.
+Endpoint BuildLogEndpoint(const launcher::Launcher& launcher);
 
 }  // namespace nodepool::web

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/metrics/prometheus.h"
+#include "base/metrics.h"
 #include "base/text.h"
 #include "launcher/launcher_fixture_for_test.h"
 #include "web/api/open_api.h"
@@ -20,6 +20,7 @@
 #include "web/lists/lists.h"
 
 namespace nodepool::web {
+
 namespace {
 
 namespace json = boost::json;
@@ -484,4 +485,5 @@ TEST_F(ApiTest, TheDocumentDescribesTheEndpoints) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::web

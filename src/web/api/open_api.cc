@@ -12,6 +12,7 @@
 #include "web/lists/recent_answers.h"
 
 namespace nodepool::web {
+
 namespace {
 
 namespace json = boost::json;

@@ -10,15 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "async/pace.h"
+#include "async/backoff.h"
 #include "base/text.h"
 #include "listing/image_listing.h"
 #include "listing/listing.h"
-#include "listing/node_listing.h"
-#include "listing/request_listing.h"
+#include "listing/record_listing.h"
 #include "store/cache/caches.h"
-#include "web/lists/negotiation.h"
-#include "web/lists/node_rows.h"
+#include "web/lists/recent_answers.h"
 #include "web/lists/row_stream.h"
 #include "web/router.h"
 

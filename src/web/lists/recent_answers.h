@@ -5,15 +5,59 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
-#include "async/gate.h"
-#include "async/pace.h"
+#include "async/backoff.h"
+#include "async/event.h"
 #include "base/clock.h"
 #include "net/http/http.h"
 #include "web/router.h"
 
 namespace nodepool::web {
+
+// Compresses a text that comes in pieces, as gzip (RFC 1952). It keeps 270 KB. Not copied or moved.
+class GzipWriter {
+ public:
+  GzipWriter();
+  ~GzipWriter();
+  GzipWriter(const GzipWriter&) = delete;
+  GzipWriter& operator=(const GzipWriter&) = delete;
+
+  // Appends what can be sent so far, which may be nothing.
+  void Write(std::string& out, std::string_view text);
+  // Appends the rest. Nothing is written afterwards.
+  void Finish(std::string& out);
+
+ private:
+  struct Stream;
+
+  void Run(std::string& out, std::string_view text, int flush);
+
+  std::unique_ptr<Stream> stream_;
+};
+
+// The text as gzip. Pauses whenever `pace` is due; the text stays as it is meanwhile.
+Task<std::string> Gzipped(const std::string& text, Pace& pace);
+
+// The Accept header; nullopt: it is missing.
+std::optional<std::string_view> AcceptOf(const net::HttpRequest& request);
+
+// The offered media type that an Accept header prefers: the one with the best quality, the earlier one of
+// equals; the first if the header is missing or malformed. nullopt: none is acceptable.
+std::optional<std::string_view> ChooseType(std::optional<std::string_view> accept,
+                                           std::span<const std::string_view> offers);
+
+// Whether an Accept-Encoding header prefers gzip to a text as it is. False where it cannot be parsed; what
+// the header does not name at all is preferred the least.
+bool PrefersGzip(std::string_view accept_encoding);
+
+enum class Format { kText, kJson };
+
+// The format of a list (operations.md 6.1): text rather than JSON if both are accepted equally. nullopt: no
+// format of ours is acceptable (D-62).
+std::optional<Format> ChooseFormat(std::optional<std::string_view> accept);
 
 // Response cache: expensive answers are reused for a second, with the headers that say so, and answered with
 // 304 if the client has them (operations.md 6.6). Large ones are compressed for clients that prefer that

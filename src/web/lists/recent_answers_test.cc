@@ -1,6 +1,7 @@
 #include "web/lists/recent_answers.h"
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -8,9 +9,11 @@
 
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
-#include "web/lists/gunzip_for_test.h"
+#include "base/ids.h"
+#include "web/site_for_test.h"
 
 namespace nodepool::web {
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -19,6 +22,84 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
 using ::testing::Pair;
+
+// HTTP-6
+TEST(GzipTest, PiecesOfAnySize) {
+  SeededRandom random(1);
+  for (std::size_t longest : {1u, 100u, 200'000u}) {
+    GzipWriter writer;
+    std::string text, compressed;
+    for (int i = 0; i < 30; ++i) {
+      std::string piece(random.Below(longest + 1), '\0');
+      // The first pieces can hardly be compressed, the others well.
+      for (char& c : piece) c = static_cast<char>(i < 10 ? random.Below(256) : 'a' + random.Below(2));
+      writer.Write(compressed, piece);
+      text += piece;
+    }
+    writer.Finish(compressed);
+    EXPECT_TRUE(Gunzipped(compressed) == text) << longest;
+  }
+}
+
+// HTTP-6
+TEST(GzipTest, NothingIsAFileToo) {
+  GzipWriter writer;
+  std::string compressed;
+  writer.Finish(compressed);
+  EXPECT_EQ(Gunzipped(compressed), "");
+}
+
+// HTTP-6
+TEST(GzipTest, TheLoopGoesOnMeanwhile) {
+  testing::VirtualTime time;
+  std::string text(1 << 20, 'x');
+  Pace pace(time.loop(), Pace::kEachStep);
+  EXPECT_TRUE(Gunzipped(time.Run(Gzipped(text, pace))) == text);
+}
+
+// The table of operations.6.1.
+TEST(NegotiationTest, TextIsPreferred) {
+  EXPECT_EQ(ChooseFormat(std::nullopt), Format::kText);
+  for (const char* accept :
+       {"*/*", "text/*", "text/plain", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+        "application/json, */*", "application/json, text/plain", "TEXT/Plain", "text/html;q=0.1"}) {
+    EXPECT_EQ(ChooseFormat(accept), Format::kText) << accept;
+  }
+}
+
+TEST(NegotiationTest, JsonWhenItIsWantedMore) {
+  for (const char* accept : {"application/json", "application/*", "application/json;q=0.9, text/plain;q=0.5",
+                             "Application/JSON ; q=1.0", "text/*;q=0, */*", "application/json, image/png"}) {
+    EXPECT_EQ(ChooseFormat(accept), Format::kJson) << accept;
+  }
+}
+
+TEST(NegotiationTest, NothingAcceptable) {  // D-62
+  for (const char* accept :
+       {"image/png", "application/json;q=0", "application/json;charset=utf-8", "", " ", "*/*;q=0"}) {
+    EXPECT_EQ(ChooseFormat(accept), std::nullopt) << accept;
+  }
+}
+
+TEST(NegotiationTest, WhatCannotBeReadMeansText) {
+  for (const char* accept : {"json", "application/json;q=x", "/", "application/json;q=2", "*/json",
+                             "application/json;q", "\x01/\x02", "application/ json"}) {
+    EXPECT_EQ(ChooseFormat(accept), Format::kText) << accept;
+  }
+}
+
+// HTTP-6
+TEST(NegotiationTest, GzipWhereItIsPreferred) {
+  for (const char* header : {"gzip", "gzip, deflate, br", "br, GZIP;q=0.5", "gzip ; q=1.0", "x-gzip", "*",
+                             "deflate, *;q=0.1", "gzip;q=0.5, identity;q=0.5", "gzip;q=0.001", ", gzip ,"}) {
+    EXPECT_TRUE(PrefersGzip(header)) << header;
+  }
+  for (const char* header : {"", "identity", "br", "x-gzip2", "gzip;q=0", "gzip; q=0.000", "*;q=0",
+                             "gzip;q=0, *", "identity, *;q=0.5", "gzip;q=0.4, identity;q=0.5", "gzip;q=x",
+                             "gzip;q=2", "gzip;q", "gzip;level=9", "gzip, b r", "gzip;"}) {
+    EXPECT_FALSE(PrefersGzip(header)) << header;
+  }
+}
 
 // Answers are "1", "2" ... in the order in which they are begun, followed by `more_`.
 class RecentAnswersTest : public ::testing::Test {
@@ -194,4 +275,5 @@ TEST_F(RecentAnswersTest, ManyWhoWantOneCompressedWaitForOne) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::web

@@ -1,12 +1,197 @@
 #include "web/live/change_log.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <map>
 #include <utility>
 
-#include "web/live/change_text.h"
-#include "web/live/entries.h"
+#include "base/text.h"
+#include "model/node_request.h"
+#include "web/live/events.h"
 
 namespace nodepool::web {
+
+namespace {
+
+// Names and reasons come from clients and clouds.
+constexpr std::size_t kMaxReason = 300;
+
+std::string LabelsOf(const std::vector<LabelName>& labels) {
+  std::map<LabelName, int> counts;
+  for (const LabelName& label : labels) ++counts[label];
+  std::vector<std::string> parts;
+  for (const auto& [label, count] : counts) {
+    parts.push_back(count == 1 ? label.value : fmt::format("{} × {}", count, label.value));
+  }
+  return Join(parts, ", ");
+}
+
+std::string NodeText(const NodeId& id, const Node& node) {
+  std::string request = node.allocated_to.empty() ? "" : " for request " + node.allocated_to.value;
+  std::string job = node.hold_job ? " for job " + *node.hold_job : "";
+  std::string comment = node.comment ? ": " + Excerpt(*node.comment, kMaxReason) : "";
+  switch (*node.state) {
+    case NodeState::kBuilding:
+      return fmt::format("Node {} ({}) is being launched in {}{}.", id, LabelsOf(node.type), node.provider,
+                         request);
+    case NodeState::kReady:
+      return fmt::format("Node {} ({}) in {} is ready{}.", id, LabelsOf(node.type), node.provider, request);
+    case NodeState::kInUse:
+      return fmt::format("Node {} is in use{}.", id, request);
+    case NodeState::kUsed:
+      return fmt::format("Node {} was given back.", id);
+    case NodeState::kHold:
+      return fmt::format("Node {} is held{}{}.", id, job, comment);
+    case NodeState::kDeleting:
+      return fmt::format("Node {} is being deleted.", id);
+    case NodeState::kFailed:
+      return fmt::format("The launch of node {} in {} failed.", id, node.provider);
+    case NodeState::kAborted:
+      return fmt::format("The launch of node {} in {} was aborted.", id, node.provider);
+    case NodeState::kInit:
+    case NodeState::kTesting:
+    case NodeState::kDeleted:
+      break;
+  }
+  return "";
+}
+
+std::string_view VerbOf(ImageState state) {
+  switch (state) {
+    case ImageState::kBuilding:
+    case ImageState::kUploading:
+      return "has begun";
+    case ImageState::kReady:
+      return "is ready";
+    case ImageState::kFailed:
+      return "failed";
+    case ImageState::kDeleting:
+      return "is being deleted";
+  }
+  return "";
+}
+
+std::string WithoutFigures(std::string text) {
+  std::erase_if(text, [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+  return text;
+}
+
+// That a daemon refuses its changed configuration, and the end of it.
+std::string TextOfRejection(const Component& before, const Component& after) {
+  const auto& was = before.configuration_rejected;
+  const auto& is = after.configuration_rejected;
+  if (!is) {
+    return was ? fmt::format("The {} on {} can use its changed configuration.", ToString(after.kind),
+                             after.hostname)
+               : "";
+  }
+  if (was && was->error == is->error) return "";
+  return fmt::format("The {} on {} keeps its previous configuration: {}.", ToString(after.kind),
+                     after.hostname, Excerpt(is->error, kMaxReason));
+}
+
+template <class Record>
+bool IsNewState(const Record* before, const Record* after) {
+  return after != nullptr && after->state && (before == nullptr || before->state != after->state);
+}
+
+}  // namespace
+
+std::string TextOfChange(const NodeId& id, const Node* before, const Node* after) {
+  if (after == nullptr) return fmt::format("Node {} is gone.", id);
+  bool is_allocated =
+      before != nullptr && before->allocated_to != after->allocated_to && !after->allocated_to.empty();
+  if (!after->state || !(IsNewState(before, after) || is_allocated)) return "";
+  return NodeText(id, *after);
+}
+
+std::string TextOfChange(const RequestId& id, const NodeRequest* before, const NodeRequest* after,
+                         Duration waited) {
+  if ((after != nullptr ? after : before)->requestor == kMinReadyRequestor) return "";
+  if (after == nullptr) {
+    bool is_withdrawn = before->state == RequestState::kRequested || before->state == RequestState::kPending;
+    return is_withdrawn ? fmt::format("Request {} was withdrawn.", id) : "";
+  }
+  if (!IsNewState(before, after)) return "";
+  std::string requestor = after->requestor ? " by " + Excerpt(*after->requestor, kMaxReason) : "";
+  double seconds = std::chrono::duration<double>(waited).count();
+  switch (*after->state) {
+    case RequestState::kRequested:
+      return before == nullptr
+                 ? fmt::format("Request {}{} asks for {}.", id, requestor, LabelsOf(after->node_types))
+                 : fmt::format("Request {} was given back by a launcher.", id);
+    case RequestState::kPending:
+      return fmt::format("Request {} was accepted.", id);
+    case RequestState::kFulfilled:
+      return fmt::format("Request {} is fulfilled after {:.1f} s with {}.", id, seconds,
+                         fmt::join(after->nodes, ", "));
+    case RequestState::kFailed:
+      return fmt::format("Request {} failed: {}.", id,
+                         Excerpt(Join(DeclineReasons(*after), "; "), kMaxReason));
+  }
+  return "";
+}
+
+std::string TextOfChange(const store::BuildKey& id, const ImageBuild* before, const ImageBuild* after) {
+  if (after == nullptr) return fmt::format("Build {} is gone.", id);
+  if (!IsNewState(before, after)) return "";
+  return fmt::format("Build {} {}.", id, VerbOf(*after->state));
+}
+
+std::string TextOfChange(const store::UploadKey& id, const ImageUpload* before, const ImageUpload* after) {
+  if (after == nullptr || !IsNewState(before, after)) return "";
+  return fmt::format("The upload of {} to {} {}.", id.build, id.provider, VerbOf(*after->state));
+}
+
+std::string TextOfChange(const Component* before, const Component* after) {
+  const Component& component = after != nullptr ? *after : *before;
+  if (before != nullptr && after != nullptr) return TextOfRejection(*before, *after);
+  return fmt::format("The {} on {} {}.", ToString(component.kind), component.hostname,
+                     after != nullptr ? "has registered" : "has left");
+}
+
+std::string TextOfChange(const std::string& hostname, const ProviderName& name, const ProviderReport* before,
+                         const ProviderReport* after) {
+  if (after == nullptr)
+    return fmt::format("The launcher on {} no longer serves provider {}.", hostname, name);
+  if (before != nullptr && before->state == after->state && before->fault == after->fault) return "";
+  switch (after->state) {
+    case ProviderState::kUp:
+      return fmt::format("The launcher on {} can use provider {}.", hostname, name);
+    case ProviderState::kFailing:
+      return fmt::format("The launcher on {} cannot use provider {}: {}.", hostname, name,
+                         Excerpt(after->fault, kMaxReason));
+    case ProviderState::kDraining:
+      return fmt::format("The launcher on {} drains provider {}.", hostname, name);
+    case ProviderState::kStarting:
+      break;
+  }
+  return "";
+}
+
+std::string TextOfChange(const LabelName& name, const ShortStock* before, const ShortStock* after) {
+  if (after == nullptr) return fmt::format("Label {} is not short of min-ready nodes any more.", name);
+  if (before != nullptr && WithoutFigures(before->why) == WithoutFigures(after->why)) return "";
+  return fmt::format("Label {} is short of min-ready nodes: {}.", name, Excerpt(after->why, kMaxReason));
+}
+
+std::string TextOfChange(const BreakerKey& key, const Breaker* before, const Breaker* after) {
+  std::string what = fmt::format("The breaker of {}", ToString(key));
+  if (after == nullptr) return what + " is closed.";
+  if (before == nullptr) return fmt::format("{} is open: {}.", what, EvidenceOf(*after));
+  if (after->failed_probes > before->failed_probes)
+    return what + " stays open: the launch that was tried failed.";
+  return "";
+}
+
+std::string TextOfChange(const ProviderName& name, const ProviderPause*, const ProviderPause* after) {
+  if (after == nullptr) return fmt::format("Provider {} is not paused any more.", name);
+  return fmt::format("Provider {} is {} by {}.", name, after->is_drained ? "drained" : "paused",
+                     WhoAndWhy(*after));
+}
+
 namespace {
 
 namespace json = boost::json;

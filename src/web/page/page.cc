@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "web/lists/negotiation.h"
+#include "web/lists/recent_answers.h"
 
 namespace nodepool::web {
 

@@ -1,8 +1,9 @@
 #include "web/requests/request_endpoints.h"
 
-#include "web/requests/requests_site_for_test.h"
+#include "web/site_for_test.h"
 
 namespace nodepool::web {
+
 namespace {
 
 namespace json = boost::json;
@@ -373,4 +374,5 @@ TEST_F(RequestsSiteTest, TheListHasALimitAndFilters) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::web

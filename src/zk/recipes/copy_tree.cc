@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "zk/types.h"
+#include "zk/znode.h"
 
 namespace nodepool::zk {
 namespace {

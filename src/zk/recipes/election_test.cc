@@ -1,14 +1,14 @@
-#include "zk/recipes/election.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
+#include "zk/recipes/lock.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::zk {
+
 namespace {
 
 using nodepool::testing::MemoryZk;
@@ -137,4 +137,5 @@ TEST_F(ElectionTest, AClosedClientEndsTheElection) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::zk

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,7 +8,8 @@
 
 #include "async/event.h"
 #include "async/loop.h"
-#include "base/random.h"
+#include "base/ids.h"
+#include "base/log/logging.h"
 #include "zk/client.h"
 
 namespace nodepool::zk {
@@ -70,5 +72,49 @@ std::vector<std::string> SortedContenders(std::vector<std::string> children);
 
 // A fresh contender name without the server's number: "<32 hex>__lock__".
 std::string ContenderPrefix(Random& random);
+
+// Lets one of several processes do something, by kazoo's election recipe: the holder of the
+// exclusive lock on a directory leads (coordination.md 6.12). The leadership ends with the session,
+// so at most one process believes that it leads, except for the time that a disconnected one needs
+// to notice.
+class Election {
+ public:
+  // `directory` is created with its parents; `identifier` shows operators who contends,
+  // "<hostname>-<pid>" by convention.
+  Election(Loop& loop, Client& client, Random& random, std::string directory, std::string identifier)
+      : loop_(loop),
+        client_(client),
+        random_(random),
+        locker_(loop, client, random),
+        directory_(std::move(directory)),
+        identifier_(std::move(identifier)) {}
+
+  // Waits until this process leads, then runs `lead`. When the session is lost meanwhile, that task
+  // is cancelled, its end awaited, and the election starts again. When `lead` returns or throws,
+  // the leadership is resigned and Run returns or throws the same. Cancelling Run cancels the task
+  // and resigns. Faults of ZooKeeper are retried for ever; Error(kLostSession) only when the client
+  // is closed.
+  Task<> Run(std::function<Task<>()> lead);
+
+  // Runs again and again: when `lead` throws, that is logged, and after a pause, in which another
+  // process may take over, this process contends again. `what` names what the leader does, for the
+  // log.
+  Task<> RunForEver(std::function<Task<>()> lead, std::string what, log::Logger logger);
+
+  bool is_leader() const { return is_leader_; }
+
+ private:
+  Task<HeldLock> Win();
+  Task<std::optional<HeldLock>> Stand();
+  Task<bool> Reign(HeldLock lock, Task<> lead);
+
+  Loop& loop_;
+  Client& client_;
+  Random& random_;
+  Locker locker_;
+  std::string directory_;
+  std::string identifier_;
+  bool is_leader_ = false;
+};
 
 }  // namespace nodepool::zk

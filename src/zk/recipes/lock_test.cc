@@ -7,10 +7,10 @@
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
-#include "zk/testing/faulty_zk.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::zk {
+
 namespace {
 
 using nodepool::testing::FaultyZk;
@@ -469,4 +469,5 @@ TEST_F(LockTest, NeverTwoOwnersWhateverHappens) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::zk

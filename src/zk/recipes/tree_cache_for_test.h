@@ -11,7 +11,6 @@
 #include "async/testing/virtual_time.h"
 #include "base/subscription.h"
 #include "zk/recipes/tree_cache.h"
-#include "zk/testing/faulty_zk.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::zk {

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "async/event.h"
-#include "async/progress.h"
 #include "async/task_group.h"
 #include "base/log/logging.h"
-#include "base/text_hash.h"
+#include "base/text.h"
 #include "zk/recipes/tree_cache.h"
 
 namespace nodepool::zk {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "async/task_group.h"
-#include "base/testing/often.h"
+#include "base/testing/test_environment.h"
 #include "zk/recipes/tree_cache_for_test.h"
 
 namespace nodepool::zk {

@@ -6,12 +6,12 @@
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
-#include "base/testing/often.h"
+#include "base/testing/test_environment.h"
 #include "zk/recipes/tree_cache_for_test.h"
-#include "zk/testing/faulty_zk.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::zk {
+
 namespace {
 
 using nodepool::testing::FaultyZk;
@@ -459,4 +459,5 @@ INSTANTIATE_TEST_SUITE_P(Seeds, TreeCacheChaosTest,
                          ::testing::Range<std::uint64_t>(1, testing::Often(101, 26)));
 
 }  // namespace
+
 }  // namespace nodepool::zk

@@ -2,16 +2,53 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "async/gate.h"
+#include "async/event.h"
 #include "async/loop.h"
 #include "zk/server/engine.h"
 #include "zk/wire/wire_connection.h"
 
 namespace nodepool::zk::server {
+
+// When sessions expire: each one time-out after the last message of its client, which starts anew when this
+// process could not read messages meanwhile, because it was stopped or busy. One timer per session, which is
+// restarted only when it fires.
+class SessionClock {
+ public:
+  using Expire = std::function<void(std::int64_t session)>;
+
+  // `expire` is called on the loop; the session is no longer timed then.
+  SessionClock(Loop& loop, Expire expire) : loop_(loop), expire_(std::move(expire)) {}
+  ~SessionClock();
+  SessionClock(const SessionClock&) = delete;
+  SessionClock& operator=(const SessionClock&) = delete;
+
+  void Start(std::int64_t session, Duration timeout);
+  void Heard(std::int64_t session);
+  void Stop(std::int64_t session);
+  // Of a session that is timed.
+  SteadyTime LastHeard(std::int64_t session) const { return timed_.at(session).heard; }
+
+ private:
+  struct Timed {
+    Duration timeout;
+    SteadyTime heard;
+    Clock::TimerId timer;
+  };
+
+  void Arm(std::int64_t session, Timed& timed);
+  void Check(std::int64_t session);
+
+  Loop& loop_;
+  Expire expire_;
+  std::map<std::int64_t, Timed> timed_;
+};
 
 // A client's connection as the server sees it. A frame may show changes that are not on disk yet,
 // so all frames are sent through here and wait, in order, until those changes are.
@@ -77,5 +114,18 @@ class Turn {
   bool is_first_ = true;
   std::optional<SteadyTime> ends_;  // while it has begun
 };
+
+// What the four-letter words report besides the engine's own numbers.
+struct Traffic {
+  std::size_t connections = 0;
+  std::uint64_t received = 0;  // frames
+  std::uint64_t sent = 0;      // answers and events
+  std::uint64_t commits = 0;   // transactions of the journal
+};
+
+// The answer to ruok, srvr, stat, mntr, dump and isro; nullopt for anything else. A stranger, who would have
+// to show a secret for a session, gets to know nothing by them.
+std::optional<std::string> AnswerWord(std::string_view word, const Engine& engine, const Traffic& traffic,
+                                      bool is_stranger);
 
 }  // namespace nodepool::zk::server

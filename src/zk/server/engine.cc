@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "zk/client.h"
-#include "zk/server/answer.h"
-#include "zk/tree/path.h"
+#include "zk/server/request.h"
+#include "zk/znode.h"
 
 namespace nodepool::zk::server {
 namespace {

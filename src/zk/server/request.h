@@ -7,13 +7,12 @@
 #include <variant>
 #include <vector>
 
-#include "zk/tree/acl.h"
-#include "zk/types.h"
-#include "zk/wire/jute.h"
 #include "zk/wire/protocol.h"
+#include "zk/znode.h"
+
+namespace nodepool::zk::server {
 
 // Clients' requests, read from bytes that are not trusted.
-namespace nodepool::zk::server {
 
 struct CreateRequest {
   CreateOp op;  // without its access list
@@ -96,5 +95,31 @@ ConnectRequestFrame ReadConnectRequest(std::string_view frame);
 // An access list, as it is in records and on disk.
 void WriteAcl(JuteWriter& out, const Acl* acl);  // null: open to everybody
 Acl ReadAcl(JuteReader& in);
+
+// The answers and events of a server, as frames with their length. All functions append to `out`.
+
+// Appends a frame whose content `write_body(JuteWriter&)` makes.
+template <class WriteBody>
+void AppendFrame(std::string& out, WriteBody write_body) {
+  std::size_t start = out.size();
+  JuteWriter writer(out);
+  writer.Int(0);
+  write_body(writer);
+  writer.PatchInt(start, static_cast<std::int32_t>(out.size() - start - sizeof(std::int32_t)));
+}
+
+void WriteReplyHeader(JuteWriter& out, const protocol::ReplyHeader& header);
+void WriteStat(JuteWriter& out, const Stat& stat);
+void WriteNames(JuteWriter& out, const std::vector<std::string>& names);
+// `ops` are the op codes that the client sent, one per result.
+void WriteMultiResult(JuteWriter& out, const std::vector<protocol::OpCode>& ops, const MultiResult& result);
+// The head of one part of a transaction's answer, also of its end.
+void WritePartHead(JuteWriter& out, std::int32_t kind, std::int32_t code);
+void WritePartsEnd(JuteWriter& out);
+
+void AppendEvent(std::string& out, const WatchEvent& event);
+// A time-out of 0 says that the session has expired.
+void AppendConnectResponse(std::string& out, const protocol::ConnectResponse& response,
+                           bool is_read_only_known);
 
 }  // namespace nodepool::zk::server

@@ -12,15 +12,14 @@
 #include <string>
 #include <string_view>
 
+#include "async/backoff.h"
 #include "async/blocking_pool.h"
 #include "async/event.h"
-#include "async/log_throttle.h"
+#include "async/loop.h"
 #include "async/task_group.h"
 #include "zk/server/connection.h"
 #include "zk/server/engine.h"
 #include "zk/server/journal.h"
-#include "zk/server/session_clock.h"
-#include "zk/server/words.h"
 #include "zk/wire/wire_client.h"
 
 namespace nodepool::zk::server {
@@ -158,5 +157,28 @@ constexpr std::string_view kClientUser = "nodepool";
 
 // Whether both are equal; takes equally long wherever they differ.
 bool IsSameSecret(std::string_view a, std::string_view b);
+
+// A Server on a thread of its own, so that its clients cannot delay what else the process does.
+// Only bytes cross: the process is its client over TCP like any other. Start() and Stop() are
+// called on the process's loop.
+class ServerThread {
+ public:
+  explicit ServerThread(ServerOptions options) : server_(thread_.loop(), disk_, std::move(options)) {}
+  ~ServerThread() { thread_.End(); }
+
+  // As those of Server. After Stop() the thread has ended.
+  Task<> Start();
+  Task<> Stop();
+  // As that of Server, while it is started. From any thread; does not wait.
+  void SetClientSecret(std::string secret);
+
+  // For those who watch over loops.
+  Loop& loop() { return thread_.loop(); }
+
+ private:
+  LoopThread thread_{"zookeeper"};
+  BlockingPool disk_{1};
+  Server server_;
+};
 
 }  // namespace nodepool::zk::server

@@ -6,10 +6,10 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <functional>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "zk/server/answer.h"
+#include "zk/server/request.h"
 #include "zk/server/server.h"
 
 namespace nodepool::zk::server {

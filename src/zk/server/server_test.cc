@@ -1,5 +1,3 @@
-// What tests from outside (tests/peers) cannot see of the embedded server.
-
 #include "zk/server/server.h"
 
 #include <gmock/gmock.h>
@@ -10,13 +8,14 @@
 #include <future>
 #include <list>
 
-#include "base/random.h"
-#include "base/testing/temporary_folder.h"
+#include "base/ids.h"
+#include "base/testing/test_environment.h"
 #include "zk/server/journal.h"
-#include "zk/server/sqlite.h"
 #include "zk/wire/wire_for_test.h"
 
 namespace nodepool::zk::server {
+
+// What tests from outside (tests/peers) cannot see of the embedded server.
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "async/cleanup.h"
+#include "async/task.h"
 #include "base/error.h"
 #include "zk/server/server.h"
 

@@ -10,7 +10,7 @@
 #include "async/event.h"
 #include "zk/testing/memory_zk.h"
 #include "zk/tree/server_watches.h"
-#include "zk/wire/wire_watches.h"
+#include "zk/wire/wire_session.h"
 
 namespace nodepool::testing {
 

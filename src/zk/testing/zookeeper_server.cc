@@ -19,7 +19,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "base/testing/free_port.h"
+#include "base/testing/test_environment.h"
 
 namespace nodepool::testing {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "zk/tree/tree.h"
-#include "zk/types.h"
 #include "zk/wire/protocol.h"
+#include "zk/znode.h"
 
 namespace nodepool::zk {
 

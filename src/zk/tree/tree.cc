@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "zk/client.h"
-#include "zk/tree/path.h"
+#include "zk/znode.h"
 
 namespace nodepool::zk {
 namespace {

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "zk/tree/acl.h"
-#include "zk/types.h"
+#include "zk/znode.h"
 
 namespace nodepool::zk {
 

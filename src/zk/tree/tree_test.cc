@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
-#include "base/random.h"
+#include "base/ids.h"
+#include "zk/tree/server_watches.h"
 
 namespace nodepool::zk {
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -217,4 +220,247 @@ TEST_F(TreeTest, RefusedMultiOfAnyShapeIsUndone) {
 }
 
 }  // namespace
+
+// What keeps clients from filling the memory through the tree.
+
+namespace {
+
+constexpr std::size_t kLongestPath = 64 << 10;
+
+class TreeBoundsTest : public ::testing::Test {
+ protected:
+  TreeBoundsTest() { tree.OpenSession(7); }
+
+  Code Create(std::string path, CreateMode mode = CreateMode::kPersistent,
+              std::shared_ptr<const Acl> acl = nullptr) {
+    CreateOp op{std::move(path), "", mode};
+    op.acl = std::move(acl);
+    Result<Created> created = tree.Create(op, 7, FromSeconds(1));
+    return created ? Code::kOk : created.error();
+  }
+  // How much a call adds to the bytes of the tree.
+  template <class Call>
+  std::size_t Added(Call call) {
+    std::size_t before = tree.bytes();
+    call();
+    return tree.bytes() - before;
+  }
+
+  DataTree tree;
+};
+
+std::shared_ptr<const Acl> AclOfEntries(int count) {
+  Acl acl;
+  for (int i = 0; i < count; ++i) acl.push_back({permission::kAll, "digest", fmt::format("user{}:hash", i)});
+  return std::make_shared<const Acl>(std::move(acl));
+}
+
+TEST_F(TreeBoundsTest, PathsHaveAtMost64KiB) {
+  std::string longest = "/" + std::string(kLongestPath - 1, 'a');
+  EXPECT_EQ(Create(longest), Code::kOk);
+  EXPECT_EQ(Create(longest + "a"), Code::kBadArguments);
+  EXPECT_EQ(Create(longest + "/b"), Code::kBadArguments);
+  std::string before_number = "/" + std::string(kLongestPath - 11, 'b');
+  EXPECT_EQ(Create(before_number, CreateMode::kPersistentSequential), Code::kOk);
+  EXPECT_EQ(Create(before_number + "b", CreateMode::kPersistentSequential), Code::kBadArguments);
+}
+
+TEST_F(TreeBoundsTest, AnEphemeralZnodeCountsItsWholePath) {
+  std::string parent = "/" + std::string(50'000, 'p');
+  Create(parent);
+  std::size_t persistent = Added([&] { Create(parent + "/a"); });
+  std::size_t ephemeral = Added([&] { Create(parent + "/b", CreateMode::kEphemeral); });
+  EXPECT_LT(persistent, 1000u);
+  EXPECT_GE(ephemeral, persistent + 50'000);
+}
+
+TEST_F(TreeBoundsTest, AnAccessListCounts) {
+  std::size_t without = Added([&] { Create("/a"); });
+  std::size_t with = Added([&] { Create("/b", CreateMode::kPersistent, AclOfEntries(1000)); });
+  EXPECT_GE(with, without + 1000 * sizeof(AclEntry));
+  EXPECT_GE(Added([&] { (void)tree.SetAcl("/a", AclOfEntries(1000), -1); }), 1000 * sizeof(AclEntry));
+}
+
+TEST_F(TreeBoundsTest, WhatIsDeletedOrUndoneCountsNoMore) {
+  std::size_t before = tree.bytes();
+  Create("/a", CreateMode::kEphemeral, AclOfEntries(10));
+  std::size_t with = tree.bytes();
+  CreateOp second{"/b", std::string(500, 'x'), CreateMode::kEphemeral};
+  second.acl = AclOfEntries(20);
+  EXPECT_FALSE(tree.Multi({second, SetOp{"/b", "longer"}, DeleteOp{"/a"}, CheckOp{"/c"}}, 7, {}).ok());
+  EXPECT_EQ(tree.bytes(), with);
+  tree.CloseSession(7);
+  EXPECT_EQ(tree.bytes(), before);
+}
+
+TEST_F(TreeBoundsTest, AWriteBeyondTheLimitIsRefused) {
+  tree.LimitBytes(tree.bytes() + 100'000);
+  EXPECT_EQ(Create("/a", CreateMode::kPersistent, AclOfEntries(5000)), Code::kQuotaExceeded);
+  EXPECT_EQ(Create("/" + std::string(50'000, 'p')), Code::kOk);
+  EXPECT_EQ(Create("/" + std::string(50'000, 'p') + "/a", CreateMode::kEphemeral), Code::kQuotaExceeded);
+  EXPECT_EQ(Create("/small"), Code::kOk);
+  Result<Stat> changed = tree.SetAcl("/small", AclOfEntries(5000), -1);
+  EXPECT_EQ(changed.error(), Code::kQuotaExceeded);
+}
+
+TEST_F(TreeBoundsTest, DescendantsAreCounted) {
+  for (const char* path : {"/a", "/a/b", "/a/b/c", "/a/d", "/e"}) Create(path);
+  EXPECT_EQ(*tree.CountBelow("/a"), 3u);
+  EXPECT_EQ(*tree.CountBelow("/a/b/c"), 0u);
+  EXPECT_EQ(*tree.CountBelow("/"), tree.size() - 1);
+  EXPECT_EQ(tree.CountBelow("/f").error(), Code::kNoNode);
+  EXPECT_EQ(tree.CountBelow("f").error(), Code::kBadArguments);
+}
+
+// As a thread's start: frees the tree that it is given.
+void* Free(void* tree) {
+  delete static_cast<DataTree*>(tree);
+  return nullptr;
+}
+
+TEST_F(TreeBoundsTest, ADeepTreeIsFreedWithALittleStack) {
+  auto deep = std::make_unique<DataTree>();
+  std::string path;
+  for (int depth = 0; depth < 3000; ++depth) {
+    path += "/a";
+    ASSERT_TRUE(deep->Create(CreateOp{path, "", CreateMode::kPersistent}, 0, FromSeconds(1)));
+  }
+  pthread_attr_t little;
+  pthread_attr_init(&little);
+  pthread_attr_setstacksize(&little, 128 << 10);
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(&thread, &little, Free, deep.release()), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&little);
+}
+
+}  // namespace
+
+namespace {
+
+// "connection type path" of each delivery.
+std::vector<std::string> Texts(const std::vector<ServerWatches::Delivery>& deliveries) {
+  std::vector<std::string> texts;
+  for (const auto& [connection_id, event] : deliveries) {
+    texts.push_back(fmt::format("{} {} {}", connection_id, static_cast<int>(event.type), event.path));
+  }
+  return texts;
+}
+
+std::vector<std::string> Trigger(ServerWatches& watches, EventType type, std::string path) {
+  return Texts(watches.Trigger(WatchEvent{type, std::move(path), 9}));
+}
+
+TEST(ServerWatchesTest, DataWatchFiresOnce) {
+  ServerWatches watches;
+  watches.AddData("/a", 1);
+  watches.AddData("/a", 1);
+  watches.AddData("/a", 2);
+  EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a"), ElementsAre("1 3 /a", "2 3 /a"));
+  EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a"), IsEmpty());
+  EXPECT_EQ(watches.size(), 0u);
+}
+
+TEST(ServerWatchesTest, WatchesOfAnEndedConnectionFireNoMoreAndAreFreedInPieces) {
+  ServerWatches watches;
+  for (int i = 0; i < 10; ++i) watches.AddData(fmt::format("/a{}", i), 1);
+  watches.AddStaying("/a5", WatchMode::kPersistent, 1);
+  watches.AddStaying("/", WatchMode::kPersistentRecursive, 1);
+  watches.AddData("/a5", 2);
+  EXPECT_EQ(watches.BytesOf(1),
+            10 * ServerWatches::BytesOf("/a0") + ServerWatches::BytesOf("/a5") + ServerWatches::BytesOf("/"));
+  watches.RemoveAll(1);
+  EXPECT_EQ(watches.size(), 1u);
+  EXPECT_EQ(watches.BytesOf(1), 0u);
+  EXPECT_FALSE(watches.Has("/a1", 1, true, true));
+  EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a5"), ElementsAre("2 3 /a5"));
+  EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a6"), IsEmpty());
+  EXPECT_TRUE(watches.Free(7));
+  EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a7"), IsEmpty());
+  EXPECT_FALSE(watches.Free(7));
+  EXPECT_FALSE(watches.Free(7));
+}
+
+TEST(ServerWatchesTest, ChildWatchFiresForChildrenAndForItsDeletion) {
+  ServerWatches watches;
+  watches.AddChildren("/a", 1);
+  EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a"), IsEmpty());
+  EXPECT_THAT(Trigger(watches, EventType::kCreated, "/a/b"), ElementsAre("1 4 /a"));
+  watches.AddChildren("/a", 1);
+  EXPECT_THAT(Trigger(watches, EventType::kDeleted, "/a"), ElementsAre("1 2 /a"));
+}
+
+TEST(ServerWatchesTest, PersistentWatchStays) {
+  ServerWatches watches;
+  watches.AddStaying("/a", WatchMode::kPersistent, 1);
+  EXPECT_THAT(Trigger(watches, EventType::kCreated, "/a"), ElementsAre("1 1 /a"));
+  EXPECT_THAT(Trigger(watches, EventType::kCreated, "/a/b"), ElementsAre("1 4 /a"));
+  EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a/b"), IsEmpty());
+  EXPECT_TRUE(watches.RemoveStaying("/a", WatchMode::kPersistent, 1));
+  EXPECT_THAT(Trigger(watches, EventType::kDeleted, "/a"), IsEmpty());
+}
+
+// coordination.md 2.9
+TEST(ServerWatchesTest, RecursiveWatchFiresForRootAndBelowWithoutChildEvents) {
+  ServerWatches watches;
+  watches.AddStaying("/a", WatchMode::kPersistentRecursive, 1);
+  EXPECT_THAT(Trigger(watches, EventType::kCreated, "/a"), ElementsAre("1 1 /a"));
+  EXPECT_THAT(Trigger(watches, EventType::kCreated, "/a/b/c"), ElementsAre("1 1 /a/b/c"));
+  EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a/b"), ElementsAre("1 3 /a/b"));
+  EXPECT_THAT(Trigger(watches, EventType::kDeleted, "/a/b"), ElementsAre("1 2 /a/b"));
+  EXPECT_THAT(Trigger(watches, EventType::kCreated, "/ab"), IsEmpty());
+  watches.AddStaying("/", WatchMode::kPersistentRecursive, 2);
+  EXPECT_THAT(Trigger(watches, EventType::kCreated, "/ab"), ElementsAre("2 1 /ab"));
+}
+
+TEST(ServerWatchesTest, OneEventPerPathServesAllWatchesOfAConnection) {
+  ServerWatches watches;
+  watches.AddStaying("/a", WatchMode::kPersistentRecursive, 1);
+  watches.AddData("/a/b", 1);
+  watches.AddChildren("/a/b", 1);
+  watches.AddChildren("/a", 1);
+  EXPECT_THAT(Trigger(watches, EventType::kDeleted, "/a/b"), ElementsAre("1 2 /a/b", "1 4 /a"));
+}
+
+TEST(ServerWatchesTest, RemoveAllRemovesAllWatchesOfAConnection) {
+  ServerWatches watches;
+  for (ServerWatches::ConnectionId connection_id : {1, 2}) {
+    watches.AddData("/a", connection_id);
+    watches.AddChildren("/b", connection_id);
+    watches.AddStaying("/c", WatchMode::kPersistent, connection_id);
+    watches.AddStaying("/d", WatchMode::kPersistentRecursive, connection_id);
+  }
+  watches.RemoveAll(1);
+  EXPECT_EQ(watches.size(), 4u);
+  EXPECT_FALSE(watches.RemoveData("/a", 1));
+  EXPECT_TRUE(watches.RemoveData("/a", 2));
+}
+
+TEST(ServerWatchesTest, RestoreReportsOnlyWhatWasMissed) {
+  DataTree tree;
+  for (const char* path : {"/same", "/changed", "/gone", "/quiet", "/busy"}) {
+    (void)tree.Create(CreateOp{path}, 0, WallTime());
+  }
+  std::int64_t seen = tree.last_zxid();
+  (void)tree.Set(SetOp{"/changed", "x"}, 0, WallTime());
+  (void)tree.Delete(DeleteOp{"/gone"}, 0);
+  (void)tree.Create(CreateOp{"/busy/child"}, 0, WallTime());
+  (void)tree.Create(CreateOp{"/born"}, 0, WallTime());
+
+  ServerWatches watches;
+  protocol::WatchPaths paths;
+  paths.data = {"/same", "/changed", "/gone"};
+  paths.exist = {"/born", "/unborn"};
+  paths.child = {"/quiet", "/busy", "/gone"};
+  paths.recursive = {"/busy"};
+  std::vector<std::string> missed;
+  for (const WatchEvent& event : watches.Restore(tree, 1, seen, paths)) {
+    missed.push_back(fmt::format("{} {}", static_cast<int>(event.type), event.path));
+  }
+  EXPECT_THAT(missed, ElementsAre("3 /changed", "2 /gone", "1 /born", "4 /busy", "2 /gone"));
+  EXPECT_EQ(watches.size(), 4u) << "/same, /unborn, /quiet and the recursive one";
+}
+
+}  // namespace
+
 }  // namespace nodepool::zk

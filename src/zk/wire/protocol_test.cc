@@ -3,9 +3,75 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/error.h"
+#include "zk/znode.h"
+
+namespace nodepool::zk {
+
+namespace {
+
+TEST(JuteTest, WritesBigEndian) {
+  std::string bytes;
+  JuteWriter out(bytes);
+  out.Bool(true);
+  out.Int(0x01020304);
+  out.Long(-2);
+  out.String("/a", "b");
+  EXPECT_EQ(bytes, std::string("\1\1\2\3\4\xff\xff\xff\xff\xff\xff\xff\xfe\0\0\0\3/ab", 20));
+  out.PatchInt(1, -1);
+  EXPECT_EQ(bytes.substr(0, 6), "\1\xff\xff\xff\xff\xff");
+}
+
+TEST(JuteTest, ReadsWhatIsWritten) {
+  std::string bytes;
+  JuteWriter out(bytes);
+  out.Bool(false);
+  out.Int(std::numeric_limits<std::int32_t>::min());
+  out.Long(std::numeric_limits<std::int64_t>::max());
+  out.Bytes(std::string("\0x", 2));
+  out.Int(-1);
+  JuteReader in(bytes);
+  EXPECT_FALSE(in.Bool());
+  EXPECT_EQ(in.Int(), std::numeric_limits<std::int32_t>::min());
+  EXPECT_EQ(in.Long(), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(in.Bytes(), std::string_view("\0x", 2));
+  EXPECT_EQ(in.Bytes(), "") << "a missing buffer is an empty one";
+  EXPECT_EQ(in.remaining(), 0u);
+}
+
+TEST(JuteTest, ShortInputIsAnErrorAtEveryLength) {
+  std::string bytes;
+  JuteWriter out(bytes);
+  out.Long(1);
+  out.String("/path", "");
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    JuteReader in(std::string_view(bytes).substr(0, length));
+    EXPECT_THROW((in.Long(), in.String()), Error) << length;
+  }
+}
+
+TEST(JuteTest, LengthsBeyondTheInputAreRefused) {
+  for (std::int32_t length : {5, -2, std::numeric_limits<std::int32_t>::max()}) {
+    std::string bytes;
+    JuteWriter(bytes).Int(length);
+    bytes += "abcd";
+    EXPECT_THROW(JuteReader(bytes).Bytes(), Error) << length;
+    EXPECT_THROW(JuteReader(bytes).VectorSize(1), Error) << length;
+  }
+  std::string bytes;
+  JuteWriter(bytes).Int(2);
+  bytes += "1234567";
+  EXPECT_THROW(JuteReader(bytes).VectorSize(4), Error) << "two elements of four bytes do not fit in seven";
+}
+
+}  // namespace
+
+}  // namespace nodepool::zk
 
 namespace nodepool::zk::protocol {
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -162,4 +228,64 @@ TEST(ProtocolTest, EventsOfUnknownKindsAreNone) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::zk::protocol
+
+namespace nodepool::zk {
+
+namespace {
+
+TEST(PathTest, AcceptsWhatAServerAccepts) {
+  for (const char* path : {"/", "/a", "/nodepool/nodes/0000000000", "/a/..b", "/a/b.", "/a b", "/\xC3\xA4",
+                           "/\xE2\x82\xAC", "/\xEF\xBB\xBF"}) {
+    EXPECT_TRUE(IsValidPath(path)) << path;
+  }
+}
+
+TEST(PathTest, RefusesWhatAServerRefuses) {
+  for (const char* path : {"", "a", "/a/", "//", "/a//b", "/.", "/a/..", "/a/./b", "/a\n", "/\x7F",
+                           "/\xC2\x85",          // control character U+0085
+                           "/\xEE\x80\x80",      // private use U+E000
+                           "/\xEF\xBF\xBD",      // U+FFFD
+                           "/\xF0\x9F\x98\x80",  // beyond U+FFFF
+                           "/\xFF"}) {
+    EXPECT_FALSE(IsValidPath(path)) << path;
+  }
+  EXPECT_FALSE(IsValidPath(std::string_view("/a\0b", 4)));
+}
+
+TEST(WirePathsTest, Paths) {
+  for (const char* good : {"/", "/a", "/a/b", "/.a", "/a..", "/...", "/a b", "/\u00fc"}) {
+    EXPECT_NO_THROW(CheckPath(good)) << good;
+  }
+  for (const char* bad :
+       {"", "a", "//", "/a/", "/a//b", "/.", "/..", "/a/../b", "/./b", "/a\n", "/\x7f", "/\xff"}) {
+    EXPECT_THROW(CheckPath(bad), Error) << bad;
+  }
+  EXPECT_THROW(CheckPath(std::string_view("/a\0b", 4)), Error);
+  EXPECT_NO_THROW(CheckPath("/a/", true)) << "a sequential create";
+  EXPECT_THROW(CheckPath("/a//", true), Error);
+}
+
+TEST(WirePathsTest, PartsOfATransaction) {
+  EXPECT_NO_THROW(CheckPaths({CreateOp{"/a/", "", CreateMode::kEphemeralSequential}, CheckOp{"/"}}));
+  EXPECT_THROW(CheckPaths({CreateOp{"/a/", "", CreateMode::kPersistent}}), Error);
+  EXPECT_THROW(CheckPaths({DeleteOp{"/a"}, SetOp{"b", ""}}), Error);
+  EXPECT_THROW(CheckPaths({CreateOp{"/a", "", CreateMode::kPersistentTtl}}), Error);
+}
+
+TEST(WirePathsTest, Chroot) {
+  EXPECT_EQ(NormalizedChroot(""), "");
+  EXPECT_EQ(NormalizedChroot("/"), "");
+  EXPECT_EQ(NormalizedChroot("/np/"), "/np");
+  EXPECT_THROW(NormalizedChroot("np"), Error);
+  EXPECT_EQ(WithoutChroot("/np/a", "/np"), "/a");
+  EXPECT_EQ(WithoutChroot("/np", "/np"), "/");
+  EXPECT_EQ(WithoutChroot("/npx/a", "/np"), std::nullopt);
+  EXPECT_EQ(WithoutChroot("/a", "/np"), std::nullopt);
+  EXPECT_EQ(WithoutChroot("/a", ""), "/a");
+}
+
+}  // namespace
+
+}  // namespace nodepool::zk

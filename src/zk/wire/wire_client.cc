@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "zk/tree/path.h"
 #include "zk/wire/wire_session.h"
+#include "zk/znode.h"
 
 namespace nodepool::zk {
 

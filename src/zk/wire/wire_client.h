@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "async/loop.h"
-#include "base/random.h"
+#include "base/ids.h"
 #include "base/subscription.h"
 #include "zk/client.h"
 

@@ -3,13 +3,17 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "async/event.h"
 #include "async/loop.h"
+#include "base/ids.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::zk {
 
@@ -104,5 +108,25 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   SteadyTime last_sent_;
   SteadyTime last_received_;
 };
+
+// The client's side of TLS (coordination.md 2.3): own certificate and key, servers
+// checked against the CA file and the system's CAs, host names not checked.
+// Throws Error(kInvalid) naming the setting and the file that cannot be used.
+std::unique_ptr<boost::asio::ssl::context> MakeTlsContext(const TlsFiles& files);
+
+// Which of the client's files is at odds with the server's, where a hand-shake failed for that;
+// none: it failed for another reason. `certificate_fault` as WireConnection's.
+std::optional<std::string> ExplainTlsFault(const boost::system::error_code& fault, long certificate_fault,
+                                           const TlsFiles& files);
+
+// The embedded server's side: own certificate and key, and clients must show a
+// certificate that the CA file signed. Throws the same.
+std::unique_ptr<boost::asio::ssl::context> MakeServerTlsContext(const TlsFiles& files);
+
+// All addresses of all servers, in random order (coordination.md 2.4). Names that
+// cannot be resolved are left out and named, with the reason, in `problems`.
+Task<std::vector<boost::asio::ip::tcp::endpoint>> ResolveServers(Loop& loop, Random& random,
+                                                                 std::vector<HostPort> servers,
+                                                                 std::vector<std::string>& problems);
 
 }  // namespace nodepool::zk

@@ -9,7 +9,7 @@
 
 #include "async/deadline.h"
 #include "async/loop.h"
-#include "base/random.h"
+#include "base/ids.h"
 #include "base/subscription.h"
 #include "zk/wire/wire_client.h"
 

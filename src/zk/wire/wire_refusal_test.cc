@@ -10,7 +10,7 @@
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 #include "base/log/logging.h"
-#include "zk/wire/jute.h"
+#include "zk/wire/protocol.h"
 #include "zk/wire/wire_for_test.h"
 
 namespace nodepool::zk {

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 
-#include "async/attempt.h"
 #include "async/deadline.h"
+#include "async/task.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "zk/wire/wire_hosts.h"
+#include "zk/wire/wire_connection.h"
 #include "zk/wire/wire_session.h"
-#include "zk/wire/wire_tls.h"
 
 namespace nodepool::zk {
 

@@ -3,20 +3,169 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <cctype>
+#include <iterator>
 #include <limits>
 
 #include "async/deadline.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "zk/tree/path.h"
-#include "zk/wire/wire_tls.h"
+#include "zk/wire/wire_connection.h"
+#include "zk/znode.h"
 
 namespace nodepool::zk {
 
 namespace asio = boost::asio;
+using boost::system::error_code;
 using protocol::OpCode;
+
+void WatchTable::AddOneShot(OneShotKind kind, std::string path, Watcher watcher) {
+  one_shots(kind)[std::move(path)].push_back(std::move(watcher));
+}
+
+Subscription WatchTable::AddLasting(WatchMode mode, std::string path, Watcher watcher) {
+  auto entry = std::make_shared<Entry>(Entry{std::move(watcher)});
+  lasting(mode)[path].push_back(entry);
+  return Subscription([weak = weak_from_this(), mode, path = std::move(path), entry] {
+    entry->is_active = false;  // not called again, even by a dispatch that is under way
+    auto table = weak.lock();
+    if (!table) return;
+    auto& watches = table->lasting(mode);
+    auto found = watches.find(path);
+    found->second.remove(entry);
+    if (found->second.empty()) watches.erase(found);
+  });
+}
+
+void WatchTable::Dispatch(const WatchEvent& event) {
+  std::vector<Watcher> to_call;
+  switch (event.type) {
+    case EventType::kNone:
+      return;
+    case EventType::kCreated:
+    case EventType::kDataChanged:
+      Take(data_, event.path, to_call);
+      Take(exist_, event.path, to_call);
+      break;
+    case EventType::kDeleted:
+      Take(data_, event.path, to_call);
+      Take(exist_, event.path, to_call);
+      Take(child_, event.path, to_call);
+      break;
+    case EventType::kChildren:
+      Take(child_, event.path, to_call);
+      break;
+  }
+  auto self = shared_from_this();
+  for (Watcher& watcher : to_call) watcher(event);
+  NotifyLasting(persistent_, event.path, event);
+  // A recursive watch covers the children's own events instead of this one.
+  if (event.type != EventType::kChildren) NotifyAncestors(event);
+}
+
+void WatchTable::DropOneShots() {
+  std::vector<Watcher> to_call;
+  for (OneShots* watches : {&data_, &exist_, &child_}) {
+    for (auto& [path, watchers] : *watches)
+      std::move(watchers.begin(), watchers.end(), std::back_inserter(to_call));
+    watches->clear();
+  }
+  auto self = shared_from_this();
+  for (Watcher& watcher : to_call) watcher(WatchEvent{});
+}
+
+protocol::WatchPaths WatchTable::Paths() const {
+  auto keys = [](const auto& watches) {
+    std::vector<std::string> paths;
+    paths.reserve(watches.size());
+    for (const auto& [path, watchers] : watches) paths.push_back(path);
+    return paths;
+  };
+  return {keys(data_), keys(exist_), keys(child_), keys(persistent_), keys(recursive_)};
+}
+
+void WatchTable::Take(OneShots& from, const std::string& path, std::vector<Watcher>& into) {
+  auto found = from.find(path);
+  if (found == from.end()) return;
+  std::move(found->second.begin(), found->second.end(), std::back_inserter(into));
+  from.erase(found);
+}
+
+void WatchTable::NotifyLasting(const Lasting& watches, const std::string& path, const WatchEvent& event) {
+  auto found = watches.find(path);
+  if (found == watches.end()) return;
+  auto to_call = found->second;
+  for (const auto& entry : to_call) {
+    if (entry->is_active) entry->watcher(event);
+  }
+}
+
+void WatchTable::NotifyAncestors(const WatchEvent& event) {
+  if (recursive_.empty()) return;
+  std::string path = event.path;
+  while (true) {
+    NotifyLasting(recursive_, path, event);
+    if (path.size() <= 1) return;
+    path.resize(std::max<std::size_t>(path.rfind('/'), 1));
+  }
+}
+
+WatchTable::OneShots& WatchTable::one_shots(OneShotKind kind) {
+  switch (kind) {
+    case OneShotKind::kData:
+      return data_;
+    case OneShotKind::kExist:
+      return exist_;
+    case OneShotKind::kChild:
+      return child_;
+  }
+  return data_;
+}
+
+void Reply::Fail(Failure failure) {
+  if (is_done_) return;
+  is_done_ = true;
+  failure_ = std::move(failure);
+  if (Resume resume = TakeResume()) ResumeLater(std::move(resume), {});
+}
+
+void Reply::DoneNow() {
+  is_done_ = true;
+  if (Resume resume = TakeResume()) resume({});
+}
+
+template <class Handler>
+void Reply::SetWaiter(Handler handler) {
+  slot_ = asio::get_associated_cancellation_slot(handler);
+  resume_ = [handler = std::move(handler)](error_code result) mutable { handler(result); };
+  if (!slot_.is_connected()) return;
+  slot_.assign([this](asio::cancellation_type) {
+    if (Resume resume = std::exchange(resume_, nullptr)) {
+      ResumeLater(std::move(resume), asio::error::operation_aborted);
+    }
+  });
+}
+
+Task<> Reply::WaitUntilDone() {
+  auto initiate = [this](auto handler) { SetWaiter(std::move(handler)); };
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(error_code)>(std::move(initiate),
+                                                                               asio::use_awaitable);
+}
+
+// Also clears the cancellation handler, whose slot the caller reuses.
+Reply::Resume Reply::TakeResume() {
+  if (resume_ && slot_.is_connected()) slot_.clear();
+  return std::exchange(resume_, nullptr);
+}
+
+void Reply::ResumeLater(Resume resume, error_code result) {
+  asio::post(context_, [resume = std::move(resume), result]() mutable { resume(result); });
+}
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <charconv>
 
-#include "base/request_id.h"
+#include "base/error.h"
 #include "base/scope_exit.h"
 
 namespace nodepool::driver::cloud::api {

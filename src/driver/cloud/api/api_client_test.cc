@@ -3,12 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "async/run_to_end.h"
+#include "async/loop.h"
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 #include "driver/cloud/api/scripted_client_for_test.h"
 
 namespace nodepool::driver::cloud::api {
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -434,4 +435,5 @@ TEST(ApiClientFaults, WithoutAnAnswerNothingIsKnownAboutTheCall) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::driver::cloud::api

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 
-#include "base/request_id.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "net/http/http.h"
 
@@ -114,6 +114,30 @@ std::string WithRemedy(std::string message, std::string_view remedy) {
   if (remedy.empty()) return message;
   if (message.ends_with('.')) message.pop_back();
   return message + "; " + std::string(remedy);
+}
+
+bool CodeSet::contains(std::string_view code) const {
+  return std::ranges::any_of(codes_, [code](std::string_view one) {
+    if (one.ends_with('*')) return code.starts_with(one.substr(0, one.size() - 1));
+    return one.starts_with('*') ? code.ends_with(one.substr(1)) : code == one;
+  });
+}
+
+Fault Classify(const std::vector<FaultRule>& rules, int status, std::string code, std::string text) {
+  auto rule = std::ranges::find_if(rules, [&](const FaultRule& one) {
+    bool has_status = one.status == 0 || one.status == status;
+    return has_status && (one.codes.empty() || one.codes.contains(code));
+  });
+  Fault fault;
+  if (rule != rules.end()) {
+    fault.verdict = rule->verdict;
+    text = WithRemedy(std::move(text), rule->remedy);
+  } else if (code.empty() || status >= 500) {
+    fault.verdict = VerdictOfStatus(status);
+  }
+  fault.text = std::move(text);
+  fault.code = std::move(code);
+  return fault;
 }
 
 }  // namespace nodepool::driver::cloud::api

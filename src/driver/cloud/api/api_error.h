@@ -1,13 +1,29 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "base/error.h"
+
+namespace nodepool::driver::cloud {
+
+// Whether a call of the cloud ended in a way that says nothing about the call: the service is away, or does
+// not want to be called now (drivers.md 3).
+inline bool IsOutage(Verdict verdict) {
+  return verdict == Verdict::kRetry || verdict == Verdict::kRateLimited;
+}
+
+// The same of a failure, which may also be a call that took too long.
+inline bool IsPassing(const Failure& failure) {
+  return IsOutage(failure.verdict()) || failure.verdict() == Verdict::kTimedOut;
+}
+
+}  // namespace nodepool::driver::cloud
 
 namespace nodepool::driver::cloud::api {
 
@@ -90,5 +106,30 @@ std::string OneLine(std::string text, std::size_t limit = 600);
 
 // The message, and what an operator does about it; empty: nothing is said.
 std::string WithRemedy(std::string message, std::string_view remedy);
+
+// What a cloud's codes of errors mean, as tables.
+
+// Codes of errors: "QUOTA_EXCEEDED"; all that begin or end alike: "IP_SPACE_EXHAUSTED*", "*.NotFound".
+class CodeSet {
+ public:
+  CodeSet(std::initializer_list<std::string_view> codes) : codes_(codes) {}
+  bool contains(std::string_view code) const;
+  bool empty() const { return codes_.empty(); }
+
+ private:
+  std::vector<std::string_view> codes_;
+};
+
+// A kind of refusal.
+struct FaultRule {
+  int status;     // 0: any
+  CodeSet codes;  // empty: any, and none
+  Verdict verdict;
+  std::string_view remedy = "";  // what an operator does about it; empty: the message says it, or nothing
+};
+
+// The refusal with the verdict and the remedy of the first rule that it fits. Without one its status decides
+// if it is the service's fault, or there is no code; else it is final.
+Fault Classify(const std::vector<FaultRule>& rules, int status, std::string code, std::string text);
 
 }  // namespace nodepool::driver::cloud::api

@@ -3,24 +3,57 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "async/attempt.h"
+#include "async/async_cache.h"
 #include "async/backoff.h"
 #include "async/deadline.h"
 #include "async/event.h"
+#include "async/loop.h"
+#include "async/task.h"
 #include "async/task_group.h"
-#include "base/random.h"
-#include "base/request_id.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "base/scope_exit.h"
-#include "driver/cloud/api/usual_start.h"
+#include "driver/cloud/api/api_error.h"
 
 namespace nodepool::driver::cloud::api {
+
+// When a list is worth reading again for a machine that starts, learned from how long the last ones took:
+// seldom while it cannot have started yet, often when it is about to, with the readings that were saved until
+// then. So the calls are no more than with a reading after each pause. Pure: times are the caller's.
+class UsualStart {
+ public:
+  // `pause`: between readings while nothing is known, more than 0.
+  explicit UsualStart(Duration pause) : pause_(pause) {}
+
+  // A machine has started, so long after its creation was accepted.
+  void Started(Duration took);
+  // The list is read, so long after the reading before.
+  void Reading(Duration after);
+  // The pause until the next reading for a machine whose creation was accepted `age` ago.
+  Duration PauseAt(Duration age) const;
+
+ private:
+  struct Window {
+    Duration from;
+    Duration to;
+  };
+  // When a machine is expected to have started; none: fewer than three are known.
+  std::optional<Window> Expected() const;
+
+  Duration pause_;
+  std::deque<Duration> took_;  // the last ones
+  double saved_ = 0;           // readings
+};
 
 // A list of the cloud, shared by all tasks that wait for a change of it: it is read repeatedly while at least
 // one of them waits, and not at all otherwise. However many wait, there is one call at a time; the pause
@@ -171,6 +204,63 @@ class ListCache {
   bool is_reading_ = false;
   WaitList read_once_;
   WaitList sooner_;  // the turn has come nearer
+};
+
+// What a cloud is asked for by a key and changes rarely: the newest image of a family, or the one that
+// matches filters. An answer is used for five minutes and then asked for again. While the cloud does not
+// answer, the last one is used until it is an hour old. Tasks that want the same one wait for one call.
+template <class Key, class T>
+class KeptAnswers {
+ public:
+  using Read = std::function<Task<T>(Key)>;
+  // Gets the key of an answer that is used although it could not be read again, and why.
+  using UsedOld = std::function<void(const Key&, const Failure&)>;
+
+  // The loop outlives it.
+  KeptAnswers(
+      Loop& loop, Read read, UsedOld used_old = [](const Key&, const Failure&) {})
+      : loop_(loop),
+        used_old_(std::move(used_old)),
+        fresh_([this, read = std::move(read)](Key key) { return Ask(read, std::move(key)); }) {}
+
+  // Errors: those of the reading.
+  Task<T> Get(Key key) {
+    const Answer* known = fresh_.Find(key);
+    if (known != nullptr && loop_.SteadyNow() - known->asked >= kFresh) fresh_.Erase(key);
+    Outcome<Answer> answer = co_await Attempt(fresh_.Get(key));
+    if (answer) {
+      last_.insert_or_assign(key, *answer);
+      co_return std::move(answer->value);
+    }
+    auto last = last_.find(key);
+    bool is_usable = last != last_.end() && loop_.SteadyNow() - last->second.asked < kUsable;
+    if (!is_usable || !IsPassing(answer.error())) answer.error().Rethrow();
+    used_old_(key, answer.error());
+    co_return last->second.value;
+  }
+
+  // All are asked for again; called when the cloud refused what an answer said.
+  void Doubt() { fresh_.Clear(); }
+
+ private:
+  static constexpr Duration kFresh = std::chrono::minutes(5);
+  static constexpr Duration kUsable = std::chrono::hours(1);
+
+  struct Answer {
+    T value;
+    SteadyTime asked;
+  };
+
+  Task<Answer> Ask(const Read& read, Key key) {
+    SteadyTime asked = loop_.SteadyNow();
+    T value = co_await read(std::move(key));
+    co_return Answer{std::move(value), asked};
+  }
+
+  Loop& loop_;
+  UsedOld used_old_;
+  AsyncCache<Key, Answer> fresh_;
+  std::map<Key, Answer> last_;  // good ones
 };
 
 }  // namespace nodepool::driver::cloud::api

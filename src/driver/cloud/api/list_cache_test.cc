@@ -4,12 +4,84 @@
 
 #include <vector>
 
+#include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 
 namespace nodepool::driver::cloud::api {
+
 namespace {
 
 using namespace std::chrono_literals;
+
+// What somebody who follows the pauses does for one machine that starts after `takes`.
+struct Followed {
+  int readings = 0;
+  Duration late{};  // from the start to the reading that shows it
+};
+Followed Follow(UsualStart& usual, Duration takes) {
+  Followed followed;
+  Duration age{};
+  while (true) {
+    Duration pause = usual.PauseAt(age);
+    age += pause;
+    usual.Reading(pause);
+    ++followed.readings;
+    if (age >= takes) break;
+  }
+  followed.late = age - takes;
+  usual.Started(age);
+  return followed;
+}
+
+TEST(UsualStartTest, UntilSomeAreKnownItIsReadAtEachPause) {
+  UsualStart usual(1s);
+  EXPECT_EQ(usual.PauseAt(0s), 1s);
+  usual.Started(20s);
+  usual.Started(20s);
+  EXPECT_EQ(usual.PauseAt(19s), 1s);
+}
+
+TEST(UsualStartTest, StartsThatAreAlikeAreSeenSoonAndWithFewerReadings) {
+  UsualStart usual(1s);
+  for (int i = 0; i < 20; ++i) Follow(usual, 20s + i % 5 * 100ms);
+  for (int i = 0; i < 5; ++i) {
+    Followed followed = Follow(usual, 20s + i * 100ms);
+    EXPECT_LE(followed.late, 100ms);
+    EXPECT_LE(followed.readings, 21);
+  }
+}
+
+TEST(UsualStartTest, StartsThatDifferCostNoMoreReadingsThanPauses) {
+  UsualStart usual(1s);
+  int readings = 0, seconds = 0;
+  for (int i = 0; i < 100; ++i) {
+    int takes = 5 + i * 7 % 40;
+    readings += Follow(usual, std::chrono::seconds(takes)).readings;
+    seconds += takes;
+  }
+  EXPECT_LE(readings, seconds + 100);
+}
+
+TEST(UsualStartTest, ShortStartsCostNoMoreReadingsEither) {
+  UsualStart usual(1s);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Follow(usual, 300ms).readings, 1);
+  for (int i = 0; i < 20; ++i) usual.Started(300ms);
+  EXPECT_EQ(usual.PauseAt(0s), 1s);
+}
+
+TEST(UsualStartTest, OneThatTakesLongerIsFollowedAsBefore) {
+  UsualStart usual(1s);
+  for (int i = 0; i < 5; ++i) usual.Started(10s);
+  usual.Reading(1min);
+  EXPECT_LT(usual.PauseAt(10s), 200ms);
+  EXPECT_EQ(usual.PauseAt(11s), 1s);
+}
+
+TEST(UsualStartTest, AnEarlyFailureIsSeenAfterTwoPauses) {
+  UsualStart usual(1s);
+  for (int i = 0; i < 5; ++i) usual.Started(100s);
+  EXPECT_EQ(usual.PauseAt(0s), 2s);
+}
 
 class ListCacheTest : public ::testing::Test {
  protected:
@@ -131,5 +203,68 @@ TEST_F(ListCacheTest, StoppingEndsTheWaiting) {
   EXPECT_EQ(done, 0);
 }
 
+class KeptAnswersTest : public ::testing::Test {
+ protected:
+  Task<int> Ask(std::string) {
+    ++asked;
+    co_await time.loop().SleepFor(1s);
+    if (fault) throw Error(*fault, "no answer");
+    co_return asked;
+  }
+  int Get(const std::string& key = "debian") { return time.Run(answers.Get(key)); }
+
+  testing::VirtualTime time;
+  int asked = 0;
+  std::optional<Verdict> fault;
+  std::vector<std::string> old_ones;
+  KeptAnswers<std::string, int> answers{time.loop(), [this](std::string key) { return Ask(std::move(key)); },
+                                        [this](const std::string& key, const Failure& failure) {
+                                          old_ones.push_back(key + ": " + failure.message());
+                                        }};
+};
+
+TEST_F(KeptAnswersTest, AnAnswerIsUsedForFiveMinutes) {
+  EXPECT_EQ(Get(), 1);
+  time.Advance(4min);
+  EXPECT_EQ(Get(), 1);
+  EXPECT_EQ(Get("fedora"), 2);
+  time.Advance(2min);
+  EXPECT_EQ(Get(), 3);
+}
+
+TEST_F(KeptAnswersTest, ManyWaitForOneCall) {
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  auto get = [](KeptAnswers<std::string, int>& answers, int& sum) -> Task<> {
+    int answer = co_await answers.Get("debian");
+    sum += answer;
+  };
+  int sum = 0;
+  for (int i = 0; i < 5; ++i) tasks.Spawn("get", get(answers, sum));
+  time.Run(tasks.Join());
+  EXPECT_EQ(sum, 5);
+}
+
+TEST_F(KeptAnswersTest, WhileTheCloudDoesNotAnswerTheLastOneIsUsedForAnHour) {
+  EXPECT_EQ(Get(), 1);
+  for (Verdict verdict : {Verdict::kRetry, Verdict::kRateLimited, Verdict::kTimedOut}) {
+    fault = verdict;
+    time.Advance(10min);
+    EXPECT_EQ(Get(), 1);
+  }
+  EXPECT_EQ(old_ones, std::vector<std::string>(3, "debian: no answer"));
+  time.Advance(31min);
+  EXPECT_THROW(Get(), Error);
+}
+
+TEST_F(KeptAnswersTest, WhatTheCloudSaysOfItCounts) {
+  EXPECT_EQ(Get(), 1);
+  fault = Verdict::kInvalid;
+  answers.Doubt();
+  EXPECT_THROW(Get(), Error);
+  fault.reset();
+  EXPECT_EQ(Get(), 3);
+}
+
 }  // namespace
+
 }  // namespace nodepool::driver::cloud::api

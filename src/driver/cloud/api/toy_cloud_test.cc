@@ -10,14 +10,13 @@
 #include "base/json_fields.h"
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/api/api_client.h"
-#include "driver/cloud/api/credential_source.h"
+#include "driver/cloud/api/credentials.h"
+#include "driver/cloud/api/json_calls.h"
 #include "driver/cloud/api/list_cache.h"
-#include "driver/cloud/api/paging.h"
-#include "driver/cloud/api/request_template.h"
 #include "driver/cloud/api/scripted_client_for_test.h"
 #include "driver/cloud/api/url_text.h"
+#include "driver/testing/checks.h"
 #include "driver/testing/contract.h"
-#include "driver/testing/recorder.h"
 #include "net/http/http.h"
 
 namespace nodepool::driver::cloud::api {

@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "async/attempt.h"
 #include "async/backoff.h"
 #include "async/blocking_pool.h"
-#include "async/cleanup.h"
-#include "base/digest.h"
-#include "base/encoding.h"
+#include "async/task.h"
+#include "base/crypto.h"
+#include "base/text.h"
 #include "driver/cloud/api/api_error.h"
-#include "driver/cloud/outage.h"
 
 namespace nodepool::driver::cloud {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "async/task.h"
-#include "base/byte_source.h"
 #include "base/log/logging.h"
+#include "base/sparse_file.h"
 #include "driver/provider_environment.h"
 
 namespace nodepool::driver::cloud {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <deque>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "async/testing/virtual_time.h"
-#include "base/digest.h"
-#include "base/encoding.h"
+#include "base/crypto.h"
+#include "base/text.h"
 #include "driver/cloud/api/api_error.h"
 
 namespace nodepool::driver::cloud {

@@ -7,13 +7,59 @@
 #include <string>
 #include <vector>
 
-#include "async/attempt.h"
+#include "async/loop.h"
+#include "async/task.h"
+#include "base/log/logging.h"
 #include "driver/cloud/adapter.h"
-#include "driver/cloud/framework.h"
 #include "driver/cloud/images/image_file.h"
-#include "driver/cloud/images/upload_marks.h"
+#include "driver/driver.h"
 
 namespace nodepool::driver::cloud {
+
+// Whose an upload is, and what its file is called in the bucket: everything that it makes in the cloud is
+// found by this. Builds and numbers come again in a copy of the tree, the attempt does not.
+struct UploadMarks {
+  std::string provider;
+  std::string build;
+  std::string upload;
+  std::string attempt;  // random
+  std::string key;      // of the object: "debian-0000000001-0123456789ab.raw"
+
+  // Whether something with this metadata was made by the upload.
+  bool AreOn(const std::map<std::string, std::string>& metadata) const;
+  // By which the cloud recognises a repeated call; differs for each kind of call.
+  std::string Token(const std::string& call) const;
+};
+
+// The upload's metadata as text; values that are not text are written as the Python implementation writes
+// them ("True", "None").
+std::map<std::string, std::string> TextMetadata(const ImageUploadParameters& upload);
+
+// `format`: of the object, the end of its key. Error(kInvalid): the parameters name no build, upload and
+// attempt.
+UploadMarks MarksOf(const ImageUploadParameters& upload, const std::string& format);
+
+// Whether the key is what an upload of the image calls its object: "<image>-<digits>-<hex
+// digits>.<format>", or without the second number.
+bool IsKeyOf(const std::string& key, const ImageName& image);
+
+// The external id of an upload that has no image yet. A process that finds it in a record removes what the
+// upload has left.
+std::string UnfinishedId(const UploadMarks& marks);
+// None: it is the id of an image.
+std::optional<UploadMarks> ReadUnfinishedId(const std::string& external_id, const std::string& provider);
+
+// Removes what is not wanted any more, for at most 30 seconds. What fails is logged as an error that begins
+// with `left`, which names what is left.
+Task<> RemoveQuietly(Loop& loop, log::Logger logger, std::string left, Task<> removal);
+
+// An upload to a cloud where everything that it makes carries its marks: announces first by which id another
+// process finds and removes what an unfinished upload has made, then ends as `make()` does. On failure or
+// cancellation `remove()` removes here everything with the marks. Both are called at most once, and what they
+// refer to outlives the task.
+Task<std::string> UploadMarked(Loop& loop, log::Logger logger, const ImageUploadParameters& upload,
+                               UploadMarks marks, std::function<Task<std::string>()> make,
+                               std::function<Task<>()> remove);
 
 // An image that any Nodepool has uploaded, as a cloud lists it.
 struct UploadedImage {

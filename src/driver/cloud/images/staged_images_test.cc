@@ -5,19 +5,70 @@
 
 #include <fstream>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "async/testing/virtual_time.h"
-#include "base/testing/temporary_folder.h"
+#include "base/testing/test_environment.h"
 #include "driver/cloud/metadata.h"
 
 namespace nodepool::driver::cloud {
+
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using Progress = UploadedImage::Progress;
 using Metadata = std::map<std::string, std::string>;
+using Progress = UploadedImage::Progress;
+
+class MarkedUploadTest : public ::testing::Test {
+ protected:
+  Task<std::string> Upload() {
+    upload.announce = [this](std::string id) { return Note("announced " + std::move(id)); };
+    auto make = [this] { return Make(); };
+    auto remove = [this] { return Remove(); };
+    return UploadMarked(time.loop(), log::Logger("test"), upload, marks, make, remove);
+  }
+  Task<> Note(std::string what) {
+    done.push_back(std::move(what));
+    co_return;
+  }
+  Task<std::string> Make() {
+    done.push_back("made");
+    if (fails) throw Error(Verdict::kFail, "no");
+    co_return "image-1";
+  }
+  Task<> Remove() {
+    done.push_back("removed");
+    if (hangs) co_await time.loop().SleepFor(std::chrono::hours(1));
+    if (hangs) done.push_back("too late");
+  }
+
+  testing::VirtualTime time;
+  ImageUploadParameters upload;
+  UploadMarks marks{"cloud", "1", "2", "attempt", "debian-1-2.raw"};
+  bool fails = false;
+  bool hangs = false;
+  std::vector<std::string> done;
+};
+
+TEST_F(MarkedUploadTest, ItIsAnnouncedFirst) {
+  EXPECT_EQ(time.Run(Upload()), "image-1");
+  EXPECT_THAT(done, ElementsAre("announced " + UnfinishedId(marks), "made"));
+}
+
+TEST_F(MarkedUploadTest, WhatAFailureLeavesIsRemoved) {
+  fails = true;
+  EXPECT_THROW(time.Run(Upload()), Error);
+  EXPECT_EQ(done.back(), "removed");
+}
+
+TEST_F(MarkedUploadTest, ARemovalThatHangsIsGivenUpAndLogged) {
+  fails = hangs = true;
+  log::Capture log;
+  EXPECT_THROW(time.Run(Upload()), Error);
+  EXPECT_EQ(done.back(), "removed");
+  EXPECT_EQ(log.Count("Something of the failed upload of debian-1-2.raw is left"), 1);
+}
 
 // A cloud in memory; images are known by their names.
 class FakeImages : public StagedImages {
@@ -219,4 +270,5 @@ TEST_F(StagedImagesTest, OnlyWhatIsOursIsDeleted) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::driver::cloud

@@ -5,19 +5,17 @@
 #include <algorithm>
 
 #include "async/backoff.h"
-#include "async/cleanup.h"
 #include "async/deadline.h"
-#include "base/request_id.h"
+#include "async/task.h"
+#include "base/error.h"
 #include "base/text.h"
-#include "driver/cloud/launch/instance.h"
-#include "driver/cloud/launch/launch_comment.h"
-#include "driver/cloud/launch/launch_failure.h"
+#include "driver/cloud/api/api_error.h"
+#include "driver/cloud/launch/machine_start.h"
 #include "driver/cloud/launch/node_record.h"
 #include "driver/cloud/metadata.h"
-#include "driver/cloud/outage.h"
-#include "driver/cloud/progress.h"
-#include "driver/cloud/quota/shortages.h"
-#include "driver/refusal.h"
+#include "driver/cloud/provider_parts.h"
+#include "driver/cloud/quota/quota_cache.h"
+#include "driver/driver.h"
 
 namespace nodepool::driver::cloud {
 

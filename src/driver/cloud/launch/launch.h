@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "base/log/logging.h"
 #include "driver/cloud/provider_parts.h"
-#include "driver/observer.h"
-#include "store/locked_record.h"
+#include "driver/provider_environment.h"
+#include "store/locked_records.h"
 
 namespace nodepool::driver::cloud {
 

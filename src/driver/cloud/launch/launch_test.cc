@@ -2,7 +2,7 @@
 
 #include "async/task_group.h"
 #include "driver/cloud/cloud_provider_fixture_for_test.h"
-#include "driver/cloud/quota/shortages.h"
+#include "driver/cloud/quota/quota_cache.h"
 
 namespace nodepool::driver::cloud {
 namespace {

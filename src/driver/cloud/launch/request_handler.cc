@@ -1,7 +1,7 @@
 #include "driver/cloud/launch/request_handler.h"
 
-#include "async/attempt.h"
 #include "async/deadline.h"
+#include "async/task.h"
 #include "driver/cloud/launch/launch.h"
 #include "driver/cloud/launch/node_record.h"
 

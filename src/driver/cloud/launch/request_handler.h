@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "driver/cloud/provider_parts.h"
-#include "driver/provider.h"
+#include "driver/driver.h"
 #include "store/records.h"
 
 namespace nodepool::driver::cloud {

@@ -1,4 +1,3 @@
-// Which leaked uploads, and resources that outlive a machine, are deleted.
 #include "driver/cloud/leaks/leak_cleanup.h"
 
 #include <gmock/gmock.h>
@@ -8,6 +7,9 @@
 #include "store/image_data.h"
 
 namespace nodepool::driver::cloud {
+
+// Which leaked uploads, and resources that outlive a machine, are deleted.
+
 namespace {
 
 using std::chrono::minutes;
@@ -224,4 +226,5 @@ TEST(MaxLeakedTest, OneIsAlwaysAllowedUnlessTheShareIsZero) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::driver::cloud

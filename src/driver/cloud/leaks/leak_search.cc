@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "async/attempt.h"
+#include "async/task.h"
 
 namespace nodepool::driver::cloud {
 

@@ -6,7 +6,6 @@
 #include "base/ids.h"
 #include "base/log/logging.h"
 #include "driver/cloud/adapter.h"
-#include "driver/cloud/framework.h"
 
 namespace nodepool::driver::cloud {
 

@@ -3,19 +3,64 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json/serialize.hpp>
 
-#include "async/attempt.h"
 #include "async/deadline.h"
-#include "base/request_id.h"
+#include "async/task.h"
+#include "base/error.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
-#include "driver/cloud/launch/launch_comment.h"
-#include "driver/cloud/leaks/external_ids.h"
-#include "driver/free_node.h"
+#include "driver/cloud/launch/node_record.h"
 #include "driver/records_environment.h"
 
 namespace nodepool::driver::cloud {
+
+std::size_t ExternalIdHash::operator()(const boost::json::value& id) const {
+  if (const boost::json::string* text = id.if_string()) return HashText(*text);
+  const boost::json::object* fields = id.if_object();
+  if (fields == nullptr) return HashText(serialize(id));
+  std::size_t sum = 0;
+  for (const auto& [key, value] : *fields) {
+    const std::array<std::size_t, 2> parts = {HashText(key), (*this)(value)};
+    sum += HashText({reinterpret_cast<const char*>(parts.data()), sizeof(parts)});
+  }
+  return sum;
+}
+
+namespace {
+
+constexpr Duration kPause = std::chrono::seconds(1);  // between the beginnings of two looks
+
+}  // namespace
+
+Task<> SecondLook::Take() {
+  std::uint64_t wanted = begun_ + 1;
+  while (ended_ < wanted) {
+    if (is_looking_) {
+      co_await end_.Wait();
+    } else {
+      co_await LookOnce();
+    }
+  }
+  if (failure_) failure_->Rethrow();
+}
+
+// One that is cancelled does not count: the next caller looks for itself.
+Task<> SecondLook::LookOnce() {
+  is_looking_ = true;
+  ScopeExit ended([this] {
+    is_looking_ = false;
+    end_.NotifyAll();
+  });
+  co_await loop_.SleepUntil(next_begin_);
+  next_begin_ = loop_.SteadyNow() + kPause;
+  std::uint64_t number = ++begun_;
+  Outcome<> looked = co_await Attempt(look_());
+  ended_ = number;
+  failure_.reset();
+  if (!looked) failure_ = looked.error();
+}
 
 namespace {
 

@@ -1,15 +1,55 @@
 #pragma once
 
+#include <boost/json/value.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 
 #include "async/event.h"
+#include "async/loop.h"
+#include "async/task.h"
 #include "base/log/logging.h"
 #include "driver/cloud/adapter.h"
 #include "driver/provider_environment.h"
 
 namespace nodepool::driver::cloud {
+
+// Equal for equal ids, which are texts or objects whose keys may have any order. Keyed as HashText is, since
+// a cloud chooses its ids.
+struct ExternalIdHash {
+  std::size_t operator()(const boost::json::value& id) const;
+};
+
+using ExternalIds = std::unordered_set<boost::json::value, ExternalIdHash>;
+
+// Looks again at something, one look at a time, of which at most one begins in a second. Whoever asks gets
+// the result of a look that began after the question; all who ask before it begins share it.
+class SecondLook {
+ public:
+  SecondLook(Loop& loop, std::function<Task<>()> look) : loop_(loop), look_(std::move(look)) {}
+  SecondLook(const SecondLook&) = delete;
+  SecondLook& operator=(const SecondLook&) = delete;
+
+  // Fails as the look does.
+  Task<> Take();
+
+ private:
+  Task<> LookOnce();
+
+  Loop& loop_;
+  std::function<Task<>()> look_;
+  SteadyTime next_begin_{};  // not before
+  bool is_looking_ = false;
+  std::uint64_t begun_ = 0;
+  std::uint64_t ended_ = 0;         // the number of the last one that ended
+  std::optional<Failure> failure_;  // its
+  WaitList end_;
+};
 
 // Finds nodes whose machines the cloud has taken away, or has announced to take away. A ready node without a
 // request is marked for deletion; for a node in use this is logged, and noted in the record if that has no

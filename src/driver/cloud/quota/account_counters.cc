@@ -3,11 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "async/attempt.h"
-#include "base/request_id.h"
+#include "async/task.h"
+#include "base/error.h"
 
 namespace nodepool::driver::cloud {
+
+Resources Least(const Resources& one, const Resources& other) {
+  Resources least;
+  for (const auto& [resource, amount] : one) {
+    auto found = other.find(resource);
+    if (found != other.end()) least[resource] = std::min(amount, found->second);
+  }
+  return least;
+}
 
 namespace {
 
@@ -42,6 +52,36 @@ Resources AccountCounters::Collect(const std::set<std::string>& resources, doubl
     if (const Counter* counter = Find(resource)) amounts[resource] = counter->*amount;
   }
   return amounts;
+}
+
+namespace {
+
+constexpr Duration kLag = std::chrono::seconds(60);
+
+}  // namespace
+
+void OthersUse::Compare(const Resources& all, const Resources& own) {
+  Resources others;
+  for (const auto& [resource, amount] : all) {
+    auto found = own.find(resource);
+    double by_others = amount - (found == own.end() ? 0 : found->second);
+    if (by_others > 0) others[resource] = by_others;
+  }
+  bool has_changed = !others.empty() && used_ != others;
+  used_ = std::move(others);
+  if (!has_changed || std::exchange(is_settling_, true)) return;
+  tasks_.Spawn("read the quota again", ReadAgainLater());
+}
+
+std::optional<QuotaInformation> OthersUse::Find() const {
+  if (!used_) return std::nullopt;
+  return QuotaInformation::Amount(*used_);
+}
+
+Task<> OthersUse::ReadAgainLater() {
+  co_await tasks_.loop().SleepFor(kLag);
+  is_settling_ = false;
+  framework_.QuotaChanged();
 }
 
 }  // namespace nodepool::driver::cloud

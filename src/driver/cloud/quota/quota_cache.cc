@@ -1,15 +1,138 @@
 #include "driver/cloud/quota/quota_cache.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "async/attempt.h"
+#include <utility>
+
 #include "async/backoff.h"
 #include "async/deadline.h"
+#include "async/task.h"
+#include "base/text.h"
+#include "driver/cloud/api/api_error.h"
 #include "driver/cloud/metadata.h"
-#include "driver/cloud/outage.h"
 #include "driver/records_environment.h"
 
 namespace nodepool::driver::cloud {
+
+namespace {
+
+constexpr Duration kProbeInterval = std::chrono::minutes(5);
+
+}  // namespace
+
+LabelNeeds::LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed)
+    : group_(group), adapter_(adapter), changed_(std::move(changed)) {}
+
+QuotaInformation LabelNeeds::For(const LabelConfig& label) {
+  LabelKey key = label.key();
+  if (auto known = needs_.find(key); known != needs_.end()) return known->second;
+  if (auto fault = faults_.find(key); fault != faults_.end() && !fault->second.is_doubted)
+    throw fault->second.error;
+  try {
+    QuotaInformation need = adapter_.QuotaForLabel(label);
+    faults_.erase(key);
+    return needs_.emplace(std::move(key), std::move(need)).first->second;
+  } catch (const Error& error) {
+    if (error.verdict() == Verdict::kInvalid) Note(label, error);
+    throw;
+  }
+}
+
+void LabelNeeds::Note(const LabelConfig& label, const Error& error) {
+  auto known = faults_.find(label.key());
+  bool is_same = known != faults_.end() && known->second.error.message() == error.message();
+  if (is_same) {
+    known->second.is_doubted = false;
+    return;
+  }
+  logger_.Error("Label {} is unavailable until its configuration or the cloud is fixed: {}", label.name,
+                error.message());
+  std::uint64_t number = ++fault_count_;
+  faults_.insert_or_assign(label.key(), Fault{error, number});
+  group_.Spawn("probe label " + label.name.str(), ClearFaultLater(label.key(), number));
+}
+
+bool LabelNeeds::IsInError(const LabelConfig& label) const {
+  auto fault = faults_.find(label.key());
+  return fault != faults_.end() && !fault->second.is_doubted;
+}
+
+void LabelNeeds::DoubtFaults() {
+  for (auto& [label, fault] : faults_) fault.is_doubted = true;
+}
+
+void LabelNeeds::Clear() {
+  needs_.clear();
+  if (!std::exchange(faults_, {}).empty()) changed_();
+}
+
+Task<> LabelNeeds::ClearFaultLater(LabelKey label, std::uint64_t number) {
+  co_await group_.loop().SleepFor(kProbeInterval);
+  auto fault = faults_.find(label);
+  if (fault == faults_.end() || fault->second.number != number) co_return;
+  faults_.erase(fault);
+  changed_();
+}
+
+namespace {
+
+constexpr std::size_t kMaxNamed = 3;
+
+}  // namespace
+
+bool Shortages::Contains(const std::string& candidate, SteadyTime now) const {
+  auto found = since_.find(candidate);
+  return found != since_.end() && now - found->second < kLast;
+}
+
+std::optional<std::size_t> Shortages::Next(const std::vector<std::string>& candidates,
+                                           const std::set<std::size_t>& tried, SteadyTime now) const {
+  std::optional<std::size_t> oldest;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (tried.contains(i)) continue;
+    if (!Contains(candidates[i], now)) return i;
+    if (!oldest || since_.at(candidates[i]) < since_.at(candidates[*oldest])) oldest = i;
+  }
+  return oldest;
+}
+
+CandidateChoice::CandidateChoice(std::vector<std::string> candidates, Shortages& shortages, SteadyTime now)
+    : candidates_(std::move(candidates)), shortages_(shortages) {
+  index_ = shortages_.Next(candidates_, tried_, now).value_or(0);
+}
+
+std::string CandidateChoice::Explain(SteadyTime now, WallTime wall) const {
+  if (candidates_.empty()) return "";
+  std::vector<std::string> passed_over;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < index_; ++i) {
+    if (!shortages_.Contains(candidates_[i], now) || ++count > kMaxNamed) continue;
+    auto until = std::chrono::floor<std::chrono::seconds>(wall + (shortages_.Until(candidates_[i]) - now));
+    passed_over.push_back(fmt::format("{} until {:%H:%M} UTC", candidates_[i],
+                                      fmt::gmtime(std::chrono::system_clock::to_time_t(until))));
+  }
+  if (passed_over.empty()) return name() + (index_ == 0 ? ", the first choice" : "");
+  std::string more = count > kMaxNamed ? fmt::format(" and {} others", count - kMaxNamed) : "";
+  return fmt::format("{}; no capacity for {}{}", name(), Join(passed_over, ", "), more);
+}
+
+std::string CandidateChoice::Why(SteadyTime now) const {
+  std::vector<std::string> passed_over;
+  for (std::size_t i = 0; i < index_; ++i) {
+    if (shortages_.Contains(candidates_[i], now)) passed_over.push_back(candidates_[i]);
+  }
+  return passed_over.empty() ? "" : "; no capacity for " + Join(passed_over, ", ");
+}
+
+bool CandidateChoice::MoveOn(SteadyTime now) {
+  if (candidates_.empty()) return false;
+  shortages_.Add(name(), now);
+  tried_.insert(index_);
+  std::optional<std::size_t> next = shortages_.Next(candidates_, tried_, now);
+  if (next) index_ = *next;
+  return next.has_value();
+}
 
 namespace {
 

@@ -1,18 +1,113 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
-#include "async/attempt.h"
 #include "async/event.h"
 #include "async/task.h"
+#include "async/task_group.h"
+#include "base/clock.h"
 #include "base/subscription.h"
 #include "driver/cloud/adapter.h"
+#include "driver/provider_config.h"
 #include "driver/provider_environment.h"
-#include "driver/quota_information.h"
 
 namespace nodepool::driver::cloud {
+
+// The resources that one node of a label needs, asked once for each label of a provider. A label that can
+// never work is in error: it is refused for 5 minutes, then probed again (D-26).
+//
+// Belongs to a provider, which is replaced when its configuration changes (configuration.md 9.7). A reload
+// that changes other things makes new LabelConfigs of equal content, so labels are known by their names.
+class LabelNeeds {
+ public:
+  // `changed` is called when a label in error may be probed again.
+  LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed);
+
+  // Error(kInvalid) while the label is in error; other errors are not cached.
+  QuotaInformation For(const LabelConfig& label);
+  bool IsInError(const LabelConfig& label) const;
+  // All labels are asked again.
+  void Clear();
+  // Labels in error are asked again; a fault that stays is not reported again.
+  void DoubtFaults();
+
+ private:
+  struct Fault {
+    Error error;
+    std::uint64_t number;  // of all faults: a later one of the same label is another one
+    bool is_doubted = false;
+  };
+
+  void Note(const LabelConfig& label, const Error& error);
+
+  Task<> ClearFaultLater(LabelKey label, std::uint64_t number);
+
+  TaskGroup& group_;
+  Adapter& adapter_;
+  std::function<void()> changed_;
+  log::Logger logger_{"nodepool.StateMachineHandler"};
+  std::map<LabelKey, QuotaInformation> needs_;
+  std::map<LabelKey, Fault> faults_;
+  std::uint64_t fault_count_ = 0;
+};
+
+// Which candidates (Adapter::Candidates) a provider's cloud recently had no capacity for.
+class Shortages {
+ public:
+  // How long a candidate is avoided.
+  static constexpr Duration kLast = std::chrono::minutes(5);
+
+  void Add(const std::string& candidate, SteadyTime now) { since_[candidate] = now; }
+  // The candidate was created.
+  void Remove(const std::string& candidate) { since_.erase(candidate); }
+  bool Contains(const std::string& candidate, SteadyTime now) const;
+  // When the candidate, which must be contained, is no longer avoided.
+  SteadyTime Until(const std::string& candidate) const { return since_.at(candidate) + kLast; }
+
+  // The one to try next, as an index of `candidates`: the first without a shortage, else the one whose
+  // shortage is oldest; none that is in `tried`. None: all were tried.
+  std::optional<std::size_t> Next(const std::vector<std::string>& candidates,
+                                  const std::set<std::size_t>& tried, SteadyTime now) const;
+
+ private:
+  std::map<std::string, SteadyTime> since_;  // bounded by what the provider's labels name
+};
+
+// Which candidate one attempt of a launch creates.
+class CandidateChoice {
+ public:
+  // Begins with the best one. `shortages` outlives the choice.
+  CandidateChoice(std::vector<std::string> candidates, Shortages& shortages, SteadyTime now);
+
+  std::size_t index() const { return index_; }
+  // Empty: the adapter has no candidates.
+  std::string name() const { return candidates_.empty() ? "" : candidates_[index_]; }
+  // The preferred candidates that were not chosen because of shortages: "; no capacity for a, b", or empty.
+  std::string Why(SteadyTime now) const;
+
+  // The current candidate and why, for operators: "b, the first choice", "c; no capacity for a until 12:03
+  // UTC, b until 12:05 UTC". Empty: the adapter has no candidates. `wall` is the time `now` as operators know
+  // it.
+  std::string Explain(SteadyTime now, WallTime wall) const;
+
+  void Created() { shortages_.Remove(name()); }
+  // The cloud has no capacity for the current one: takes the next. False: all were tried.
+  bool MoveOn(SteadyTime now);
+
+ private:
+  std::vector<std::string> candidates_;
+  Shortages& shortages_;
+  std::set<std::size_t> tried_;
+  std::size_t index_ = 0;
+};
 
 // The quota available to this provider: the cloud's limits minus what others use, which the adapter knows, or
 // else are machines that no node describes, leaked ones included (drivers.md 2.2, 5.11). Read in the
@@ -43,8 +138,8 @@ class QuotaCache {
     invalidated_.Set();
   }
 
-  // A call of the cloud ended with an outage (driver/cloud/outage.h), with this message: the provider counts
-  // as away until it has answered a read that begins from now on.
+  // A call of the cloud ended with an outage (driver/cloud/api/api_error.h), with this message: the provider
+  // counts as away until it has answered a read that begins from now on.
   void Doubt(std::string cause);
   bool is_away() const { return is_away_; }
   // Reads that ended with an outage.

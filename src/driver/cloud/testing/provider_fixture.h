@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "async/testing/virtual_time.h"
-#include "driver/cloud/cloud_provider.h"
+#include "driver/cloud/cloud_driver.h"
 #include "driver/records_environment.h"
 #include "zk/testing/memory_zk.h"
 

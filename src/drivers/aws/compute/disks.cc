@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "base/text.h"
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/metadata.h"
-#include "drivers/aws/api/xml.h"
+#include "drivers/aws/api/service_calls.h"
 #include "drivers/aws/compute/instance.h"
 
 namespace nodepool::drivers::aws {

@@ -9,8 +9,8 @@
 
 #include "async/async_cache.h"
 #include "async/loop.h"
-#include "driver/cloud/api/kept_answers.h"
-#include "drivers/aws/api/ec2.h"
+#include "driver/cloud/api/list_cache.h"
+#include "drivers/aws/api/services.h"
 #include "drivers/aws/config/aws_config.h"
 
 namespace nodepool::drivers::aws {

@@ -1,13 +1,19 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <pugixml.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "drivers/aws/api/ec2.h"
+#include "async/event.h"
+#include "async/task_group.h"
+#include "driver/cloud/quota/account_counters.h"
+#include "driver/provider_config.h"
+#include "drivers/aws/api/services.h"
 
 namespace nodepool::drivers::aws {
 
@@ -83,5 +89,78 @@ Task<std::string> AllocateHost(Ec2& ec2, std::string type, std::string zone,
 
 // Ends when EC2 has accepted it, or there is no such host. Error(kRetry): it cannot be released yet.
 Task<> ReleaseHost(Ec2& ec2, std::string id);
+
+// The size of a kind of machine.
+struct TypeSize {
+  std::string name;
+  double cores = 0;  // usually half of the virtual CPUs
+  double vcpus = 0;
+  double ram = 0;  // MiB
+};
+
+std::vector<TypeSize> ReadTypes(const pugi::xml_node& root);
+
+// One instance on a host of its own: nothing but the host counts.
+driver::QuotaInformation NeedOfHost(const std::string& type);
+
+// What is known of EC2's kinds of machines, by name.
+class InstanceTypes : public driver::cloud::MachineSizes<std::string, TypeSize> {
+ public:
+  // EC2's client outlives it.
+  InstanceTypes(Ec2& ec2, log::Logger logger) : ec2_(ec2), logger_(std::move(logger)) {}
+
+  // Asks for those that are not known yet, up to 100 at a time.
+  Task<> Learn(std::set<std::string> names);
+  // Logs once of each that EC2 does not know, of an instance that exists.
+  void WarnOfUnknown(const std::set<std::string>& names);
+  // One instance with its size, also under the code of its quota; of an unknown type, one instance.
+  driver::QuotaInformation NeedOf(const std::string& name, bool is_spot) const;
+
+ private:
+  Task<> Ask(std::vector<std::string> names);
+
+  Ec2& ec2_;
+  log::Logger logger_;
+  std::set<std::string> warned_of_;
+};
+
+// The code of the quota under which the virtual CPUs of an instance type count (driver-aws.md 13.1): families
+// share one, and spot instances have quotas of their own. Empty: none is known.
+std::string_view CodeOfType(std::string_view type, bool is_spot);
+
+// The code of the quota of dedicated hosts for an instance type. Empty: none is known.
+std::string_view CodeOfHost(std::string_view type);
+
+// The codes of the quotas under which a volume counts: its size in GB, and its operations per second. Empty:
+// there is none.
+struct VolumeCodes {
+  std::string_view storage;
+  std::string_view iops;
+};
+VolumeCodes CodesOfVolume(std::string_view volume_type);
+
+// Ends instances; those that are wanted at about the same moment go in one call (driver-aws.md 12).
+class Terminations {
+ public:
+  // The calls belong to `tasks`; everything outlives it.
+  Terminations(Ec2& ec2, TaskGroup& tasks) : ec2_(ec2), tasks_(tasks) {}
+
+  // Ends when EC2 has accepted it; false: it knows no such instance. Errors: why it refused.
+  Task<bool> Terminate(std::string id);
+
+ private:
+  using Waiting = std::map<std::string, std::vector<std::shared_ptr<OneShot<bool>>>>;  // by instance
+
+  Task<> SendLater();
+  Task<> Send(Waiting batch);
+  static void Answer(const Waiting& batch, const std::string& id, bool is_known);
+
+  Ec2& ec2_;
+  TaskGroup& tasks_;
+  Waiting next_;
+};
+
+// The ids of `batch` that the text of an error names.
+std::vector<std::string> NamedIn(const std::string& message, const std::vector<std::string>& batch);
 
 }  // namespace nodepool::drivers::aws

@@ -4,11 +4,11 @@
 
 #include <optional>
 
-#include "async/attempt.h"
-#include "base/request_id.h"
+#include "async/task.h"
+#include "base/error.h"
 #include "base/text.h"
-#include "driver/cloud/own_types.h"
-#include "drivers/aws/compute/quota_codes.h"
+#include "driver/cloud/adapter.h"
+#include "drivers/aws/compute/instance.h"
 
 namespace nodepool::drivers::aws {
 

@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "base/log/logging.h"
-#include "driver/quota_information.h"
-#include "drivers/aws/api/service_quotas.h"
-#include "drivers/aws/aws_cloud.h"
+#include "driver/provider_config.h"
+#include "drivers/aws/api/services.h"
 #include "drivers/aws/compute/disks.h"
-#include "model/resources.h"
+#include "drivers/aws/compute/machines.h"
+#include "model/node.h"
 
 namespace nodepool::drivers::aws {
 

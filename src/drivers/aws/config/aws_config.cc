@@ -6,10 +6,9 @@
 #include <set>
 
 #include "base/text.h"
-#include "driver/cloud/own_types.h"
-#include "driver/cloud/section.h"
+#include "driver/cloud/adapter.h"
+#include "driver/provider_section.h"
 #include "drivers/aws/config/aws_settings.h"
-#include "drivers/aws/config/tag_settings.h"
 
 namespace nodepool::drivers::aws {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "config/config.h"
-#include "driver/cloud/cloud_image.h"
 #include "driver/provider_config.h"
+#include "driver/provider_section.h"
 
 namespace nodepool::drivers::aws {
 

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/provider_settings.h"
+#include "config/schema/section.h"
 #include "config/yaml/yaml_reader.h"
-#include "driver/cloud/own_types.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/aws/config/aws_settings.h"
 
 namespace nodepool::drivers::aws {

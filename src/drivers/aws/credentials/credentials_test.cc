@@ -7,14 +7,14 @@
 #include <fstream>
 
 #include "async/testing/virtual_time.h"
+#include "base/clock.h"
 #include "base/log/logging.h"
-#include "base/testing/temporary_folder.h"
-#include "base/time_text.h"
+#include "base/testing/test_environment.h"
 #include "driver/cloud/api/api_error.h"
 #include "drivers/aws/credentials/account.h"
-#include "drivers/aws/credentials/credential_fetcher.h"
 
 namespace nodepool::drivers::aws {
+
 namespace {
 
 using ::testing::AllOf;
@@ -420,4 +420,5 @@ TEST(ServerClockTest, ItFollowsAwsWhenSignaturesAreRefused) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::drivers::aws

@@ -7,12 +7,13 @@
 
 #include "base/log/logging.h"
 #include "driver/cloud/adapter.h"
-#include "driver/image_store.h"
+#include "driver/driver.h"
 #include "drivers/aws/api/services.h"
-#include "drivers/aws/images/own_images.h"
+#include "drivers/aws/images/image_import.h"
+
+namespace nodepool::drivers::aws {
 
 // The images of a provider: what AwsAdapter is asked about them.
-namespace nodepool::drivers::aws {
 
 // The tags of an object, as long as its content is the same.
 struct TaggedObject {

@@ -7,7 +7,6 @@
 #include <boost/json/serialize.hpp>
 #include <stdexcept>
 
-#include "base/encoding.h"
 #include "base/text.h"
 
 namespace nodepool::testing {

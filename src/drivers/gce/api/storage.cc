@@ -4,10 +4,10 @@
 
 #include <charconv>
 
-#include "async/attempt.h"
-#include "base/json_entries.h"
+#include "async/task.h"
+#include "base/clock.h"
+#include "base/json_fields.h"
 #include "base/text.h"
-#include "base/time_text.h"
 #include "driver/cloud/api/url_text.h"
 
 namespace nodepool::drivers::gce {

@@ -8,7 +8,7 @@
 
 #include "driver/cloud/images/resumable_upload.h"
 #include "driver/cloud/images/staged_images.h"
-#include "drivers/gce/api/compute.h"
+#include "drivers/gce/api/services.h"
 
 namespace nodepool::drivers::gce {
 

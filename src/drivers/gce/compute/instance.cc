@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "base/find_or_empty.h"
-#include "base/json_entries.h"
+#include "base/json_fields.h"
+#include "base/text.h"
 #include "driver/cloud/api/url_text.h"
 #include "driver/cloud/metadata.h"
-#include "drivers/gce/api/faults.h"
+#include "drivers/gce/api/services.h"
 
 namespace nodepool::drivers::gce {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "driver/cloud/launch/candidates.h"
-#include "drivers/gce/api/compute.h"
+#include "drivers/gce/api/services.h"
 
 namespace nodepool::drivers::gce {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "base/json_entries.h"
+#include "base/json_fields.h"
 #include "base/text.h"
-#include "driver/cloud/own_types.h"
+#include "driver/cloud/adapter.h"
 
 namespace nodepool::drivers::gce {
 

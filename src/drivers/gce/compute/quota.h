@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "drivers/gce/gce_adapter.h"
+#include "drivers/gce/gce_driver.h"
 
 namespace nodepool::drivers::gce {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "config/config.h"
-#include "driver/cloud/cloud_image.h"
-#include "driver/cloud/name_rule.h"
 #include "driver/provider_config.h"
+#include "driver/provider_section.h"
+#include "drivers/provider_section.h"
 
 namespace nodepool::drivers::gce {
 
@@ -82,5 +82,15 @@ std::map<std::string, std::string> FittingLabels(const std::map<std::string, std
 // Throws Error(kInvalid) with line and column; what is doubtful is added to the configuration's warnings.
 std::shared_ptr<const GceConfig> LoadGceConfig(const config::ProviderSection& section,
                                                config::Config& config);
+
+// A provider's section of driver `gce` (driver-gce.md 2); strict validation agrees with the Python validator
+// about the keys that this one knows. The lists of a provider and of a pool are read by LoadGceConfig.
+const Bindings<GceConfig>& GceSettings();
+const Bindings<GceCloudImage>& GceCloudImageSettings();
+const Bindings<GceDiskImage>& GceDiskImageSettings();
+const Bindings<GcePool>& GcePoolSettings();
+const Bindings<GceLabel>& GceLabelSettings();
+
+const config::Schema& GceSchema();
 
 }  // namespace nodepool::drivers::gce

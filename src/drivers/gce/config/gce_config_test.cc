@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/provider_settings.h"
+#include "config/schema/section.h"
 #include "config/yaml/yaml_reader.h"
-#include "driver/cloud/own_types.h"
-#include "drivers/gce/config/gce_settings.h"
+#include "driver/cloud/adapter.h"
 
 namespace nodepool::drivers::gce {
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -181,4 +181,5 @@ TEST_F(GceConfigTest, LabelsThatGoogleRefuses) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::drivers::gce

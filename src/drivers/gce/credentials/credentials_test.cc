@@ -10,12 +10,11 @@
 #include <fstream>
 
 #include "async/testing/virtual_time.h"
-#include "base/encoding.h"
+#include "base/clock.h"
 #include "base/log/logging.h"
 #include "base/text.h"
-#include "base/time_text.h"
 #include "driver/cloud/api/scripted_client_for_test.h"
-#include "drivers/gce/credentials/token_fetcher.h"
+#include "drivers/gce/api/services.h"
 
 namespace nodepool::drivers::gce {
 namespace {

@@ -2,15 +2,15 @@
 
 #include <boost/json/serialize.hpp>
 
-#include "base/json_entries.h"
+#include "base/json_fields.h"
 #include "base/tar_gz_stream.h"
 #include "base/text.h"
+#include "driver/cloud/adapter.h"
 #include "driver/cloud/api/url_text.h"
 #include "driver/cloud/images/staged_images.h"
 #include "driver/cloud/metadata.h"
-#include "driver/cloud/own_types.h"
-#include "drivers/gce/api/faults.h"
-#include "drivers/gce/gce_adapter.h"
+#include "drivers/gce/api/services.h"
+#include "drivers/gce/gce_driver.h"
 
 namespace nodepool::drivers::gce {
 

@@ -5,10 +5,9 @@
 #include <boost/json/parse.hpp>
 
 #include "async/testing/virtual_time.h"
-#include "base/time_text.h"
-#include "drivers/kubernetes/api/access.h"
+#include "base/clock.h"
+#include "drivers/kubernetes/api/cluster.h"
 #include "drivers/kubernetes/api/object.h"
-#include "drivers/kubernetes/api/watch.h"
 #include "drivers/kubernetes/machine/machines.h"
 
 namespace nodepool::drivers::kubernetes {

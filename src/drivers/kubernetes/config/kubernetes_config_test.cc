@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/provider_settings.h"
+#include "config/schema/section.h"
 #include "config/yaml/yaml_reader.h"
-#include "driver/cloud/own_types.h"
-#include "drivers/kubernetes/config/amounts.h"
-#include "drivers/kubernetes/config/kubernetes_settings.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/kubernetes/names.h"
 
 namespace nodepool::drivers::kubernetes {
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -323,4 +322,5 @@ TEST(LabelValueTest, WhatIsNotAllowedIsReplaced) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::drivers::kubernetes

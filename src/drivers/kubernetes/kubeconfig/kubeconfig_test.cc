@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/encoding.h"
-#include "base/testing/temporary_folder.h"
-#include "drivers/kubernetes/kubeconfig/exec_plugin.h"
+#include "base/testing/test_environment.h"
+#include "base/text.h"
 
 namespace nodepool::drivers::kubernetes {
+
 namespace {
 
 using ::testing::AllOf;
@@ -279,4 +279,5 @@ TEST_F(ExecPluginTest, WhatItDoesWrongIsSaidWithoutItsOutput) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::drivers::kubernetes

@@ -2,9 +2,9 @@
 #include <boost/json/parse.hpp>
 
 #include "base/log/logging.h"
-#include "drivers/kubernetes/config/amounts.h"
+#include "drivers/kubernetes/config/kubernetes_config.h"
 #include "drivers/kubernetes/kubernetes_fixture_for_test.h"
-#include "drivers/kubernetes/quota/room.h"
+#include "drivers/kubernetes/quota/capacity.h"
 
 namespace nodepool::drivers::kubernetes {
 namespace {

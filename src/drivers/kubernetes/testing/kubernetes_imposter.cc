@@ -7,11 +7,11 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "async/attempt.h"
 #include "async/deadline.h"
-#include "base/encoding.h"
+#include "async/task.h"
+#include "base/clock.h"
 #include "base/json_fields.h"
-#include "base/time_text.h"
+#include "base/text.h"
 
 namespace nodepool::testing {
 

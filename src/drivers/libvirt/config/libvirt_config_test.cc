@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "config/yaml/yaml_reader.h"
-#include "driver/cloud/own_types.h"
-#include "drivers/libvirt/config/host_config.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/libvirt_schema.h"
 
 namespace nodepool::drivers::libvirt {
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -312,4 +312,5 @@ TEST(Shares, AreAmountsOrPercentages) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::drivers::libvirt

@@ -7,15 +7,79 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <string_view>
 #include <thread>
 
 #include "base/text.h"
-#include "drivers/libvirt/config/host_config.h"
-#include "drivers/libvirt/host/places.h"
+#include "drivers/libvirt/config/libvirt_config.h"
+#include "drivers/libvirt/xml/xml.h"
 
 namespace nodepool::drivers::libvirt {
+
+// Shared with its threads, which outlive their owner while they are in a call.
+struct CallThreads::Threads {
+  explicit Threads(std::size_t wanted) : unstarted(wanted) {}
+
+  void Serve() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [this] { return is_stopping || !queue.empty(); });
+      if (queue.empty()) return;
+      std::move_only_function<void()> work = std::move(queue.front());
+      queue.pop_front();
+      lock.unlock();
+      work();
+      work = nullptr;
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::move_only_function<void()>> queue;
+  std::size_t unstarted;
+  bool is_stopping = false;
+};
+
+CallThreads::CallThreads(Loop& loop, std::size_t threads)
+    : loop_(loop), port_(std::make_shared<LoopPort>(loop)), threads_(std::make_shared<Threads>(threads)) {}
+
+CallThreads::~CallThreads() {
+  port_->Close();
+  std::lock_guard lock(threads_->mutex);
+  threads_->is_stopping = true;
+  threads_->changed.notify_all();
+}
+
+void CallThreads::Post(std::move_only_function<void()> work) {
+  std::lock_guard lock(threads_->mutex);
+  threads_->queue.push_back(std::move(work));
+  threads_->changed.notify_one();
+  if (threads_->unstarted == 0) return;
+  --threads_->unstarted;
+  std::thread([threads = threads_] { threads->Serve(); }).detach();
+}
+
+std::optional<std::string> CallThreads::Overdue() const {
+  auto is_overdue = [now = loop_.SteadyNow()](const Call& call) { return call.deadline < now; };
+  auto overdue = std::ranges::find_if(calls_, is_overdue);
+  return overdue == calls_.end() ? std::nullopt : std::optional(overdue->what);
+}
+
+Task<> CallThreads::Drain(SteadyTime deadline) {
+  while (!calls_.empty()) {
+    bool has_changed = co_await EndsBy(loop_, deadline, "calls of a host", ended_.Wait());
+    if (!has_changed) co_return;
+  }
+}
+
+void CallThreads::Ended(std::list<Call>::iterator call) {
+  calls_.erase(call);
+  ended_.NotifyAll();
+}
 
 namespace {
 
@@ -234,6 +298,82 @@ Error LastFault(const std::string& what) {
 int LastCode() {
   const virError* error = virGetLastError();
   return error == nullptr ? VIR_ERR_OK : error->code;
+}
+
+namespace {
+
+PoolHandle FindPool(virConnectPtr connection, const std::string& name) {
+  return PoolHandle(virStoragePoolLookupByName(connection, name.c_str()));
+}
+
+// Null: it could not be defined, perhaps since another connection has made it meanwhile.
+PoolHandle DefinePool(virConnectPtr connection, const StoragePool& pool) {
+  PoolHandle made(virStoragePoolDefineXML(connection, PoolXml(pool.name, *pool.path).c_str(), 0));
+  if (!made) return made;
+  std::string what = fmt::format("making storage pool {} in {}", pool.name, *pool.path);
+  if (virStoragePoolBuild(made.get(), 0) < 0 || virStoragePoolSetAutostart(made.get(), 1) < 0) {
+    Error fault = LastFault(what);
+    virStoragePoolUndefine(made.get());
+    throw fault;
+  }
+  return made;
+}
+
+}  // namespace
+
+PoolHandle OpenPool(virConnectPtr connection, const StoragePool& pool) {
+  std::string what = fmt::format("opening storage pool {}", pool.name);
+  PoolHandle opened = FindPool(connection, pool.name);
+  bool is_missing = !opened && LastCode() == VIR_ERR_NO_STORAGE_POOL;
+  if (is_missing && pool.path) opened = DefinePool(connection, pool);
+  if (!opened) {
+    Error fault = LastFault(what);
+    opened = FindPool(connection, pool.name);
+    if (!opened) throw fault;
+  }
+  if (virStoragePoolIsActive(opened.get()) == 1 || virStoragePoolCreate(opened.get(), 0) == 0) return opened;
+  Error fault = LastFault(what);
+  if (virStoragePoolIsActive(opened.get()) != 1) throw fault;
+  return opened;
+}
+
+namespace {
+
+NetworkHandle FindNetwork(virConnectPtr connection, const std::string& name) {
+  return NetworkHandle(virNetworkLookupByName(connection, name.c_str()));
+}
+
+bool IsActive(const NetworkHandle& network) { return virNetworkIsActive(network.get()) == 1; }
+
+// Null: it could not be defined, perhaps since another connection has made it meanwhile.
+NetworkHandle DefineNetwork(virConnectPtr connection, const NewNetwork& network) {
+  NetworkHandle made(virNetworkDefineXML(connection, NetworkXml(network).c_str()));
+  if (made && virNetworkSetAutostart(made.get(), 1) < 0) throw LastFault("making network " + network.name);
+  return made;
+}
+
+void StartNetwork(const NetworkHandle& network, const std::string& what) {
+  if (virNetworkCreate(network.get()) == 0) return;
+  Error fault = LastFault(what);
+  if (!IsActive(network)) throw fault;
+}
+
+}  // namespace
+
+void OpenNetwork(virConnectPtr connection, const std::string& name, const std::optional<NewNetwork>& made) {
+  std::string what = fmt::format("finding network {}", name);
+  NetworkHandle network = FindNetwork(connection, name);
+  bool is_missing = !network && LastCode() == VIR_ERR_NO_NETWORK;
+  if (is_missing && made) network = DefineNetwork(connection, *made);
+  if (!network) {
+    Error fault = LastFault(what);
+    network = FindNetwork(connection, name);
+    if (!network) throw fault;
+  }
+  if (IsActive(network)) return;
+  if (made) return StartNetwork(network, fmt::format("starting network {}", name));
+  throw Error(Verdict::kInvalid,
+              fmt::format("{}: it is not active; start it with virsh net-start {}", what, name));
 }
 
 }  // namespace nodepool::drivers::libvirt

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,17 +10,92 @@
 #include <type_traits>
 #include <vector>
 
-#include "async/attempt.h"
 #include "async/event.h"
+#include "async/task.h"
 #include "async/task_group.h"
-#include "base/random.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "base/scope_exit.h"
-#include "drivers/libvirt/addresses.h"
+#include "driver/cloud/api/list_cache.h"
 #include "drivers/libvirt/config/libvirt_config.h"
 #include "drivers/libvirt/host/hypervisor.h"
-#include "drivers/libvirt/xml/domain_xml.h"
+#include "drivers/libvirt/xml/xml.h"
 
 namespace nodepool::drivers::libvirt {
+
+class Host;
+
+// A machine whose address is looked for.
+struct AddressSearch {
+  std::string uuid;
+  std::string mac;
+  MachineNetwork network;  // a libvirt network or a bridge
+};
+
+// The addresses that machines of a host have been given. A network is asked for all waiting machines
+// together, and not at all while none waits, since no event announces an address: a libvirt network for its
+// leases, of a bridge the guest agents, and where they know nothing the ARP table.
+class Addresses {
+ public:
+  // Everything outlives this object.
+  Addresses(TaskGroup& tasks, Random& random, log::Logger logger, Host& host);
+
+  // The address of the interface, IPv4 if it has both. `check` is called at each reading; what it throws ends
+  // the wait. While the host cannot be reached it goes on. LaunchError(kNetwork): another running machine has
+  // the address.
+  Task<std::string> Wait(AddressSearch search, std::function<void()> check);
+
+  // Notes an address that was found otherwise. LaunchError(kNetwork): another running machine has it.
+  void Claim(const MachineNetwork& network, const std::string& address, const std::string& uuid);
+
+ private:
+  using List = driver::cloud::api::ListCache<std::vector<KnownAddress>>;
+  struct Searched {
+    std::unique_ptr<List> list;
+    std::map<std::string, AddressSearch> searches;  // by UUID
+    std::map<std::string, std::string> owners;  // UUIDs of machines by the address that was found for them
+    SteadyTime last_begun{};
+  };
+
+  Searched& Of(const MachineNetwork& network);
+  Task<std::vector<KnownAddress>> ReadLeases(Searched& searched, std::string network);
+  Task<std::vector<KnownAddress>> ReadMachines(Searched& searched);
+  Task<std::vector<KnownAddress>> ReadMachine(std::string uuid);
+
+  TaskGroup& tasks_;
+  Random& random_;
+  log::Logger logger_;
+  Host& host_;
+  std::map<std::string, Searched> bridges_;
+  std::map<std::string, Searched> networks_;
+};
+
+// The address of the interface by which others can reach it; empty: none is known.
+std::string AddressIn(const std::vector<KnownAddress>& addresses, const std::string& mac);
+
+// Metadata of a domain: the port of its host at which it is reached.
+inline constexpr const char* kPortKey = "nodepool_port";
+
+// One of a host's ports for machines, 22000 to 22999, that is not taken; none: all are. Any of them, since
+// ports that another program has are often neighbours.
+std::optional<int> FreePort(const std::set<int>& taken, Random& random);
+
+// Ports of a host that something else has had: left out for a while by all machines.
+class RefusedPorts {
+ public:
+  void Add(int port, SteadyTime now);
+  std::set<int> At(SteadyTime now);
+
+ private:
+  std::map<int, SteadyTime> until_;
+};
+
+// Whether a machine could not be started since something else has its port.
+bool IsPortTaken(const Error& error);
+
+// Where a host binds forwarded ports that are reached at `address`; "": at all of its addresses.
+std::string BindAddress(const std::string& address);
 
 // Calls that make something of a machine. A call goes on when the task that awaits it is cancelled, since the
 // host carries it out anyway; a deletion first waits for its end.
@@ -86,8 +162,6 @@ class PausedMachines {
  private:
   std::map<std::string, std::string> reasons_;  // by UUID
 };
-
-class Host;
 
 // Told of what a host notices.
 class HostListener {
@@ -231,5 +305,30 @@ Result Host::AcrossLosses(Step step) {
     if constexpr (std::is_void_v<typename decltype(outcome)::value_type>) co_return;
   }
 }
+
+// The hosts of one provider, in the order of the configuration; at least one.
+class Hosts {
+ public:
+  // Everything outlives it. No host is contacted before Connected().
+  Hosts(TaskGroup& tasks, Random& random, const LibvirtConfig& config, const MakeHypervisor& make,
+        const log::Logger& logger, HostListener& listener);
+
+  auto begin() const { return hosts_.begin(); }
+  auto end() const { return hosts_.end(); }
+  std::size_t size() const { return hosts_.size(); }
+  Host& operator[](std::size_t index) const { return *hosts_[index]; }
+
+  // Connects to every host unless that has begun; ends when each was tried once. To be awaited before hosts
+  // are used.
+  Task<> Connected();
+  // Error(kFail): the configuration no longer has this host.
+  Host& At(const std::string& name) const;
+  std::vector<Host*> Usable() const;
+  Task<> Stop();
+
+ private:
+  std::string provider_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+};
 
 }  // namespace nodepool::drivers::libvirt

@@ -9,7 +9,7 @@
 #include "async/task.h"
 #include "base/clock.h"
 #include "drivers/libvirt/config/libvirt_config.h"
-#include "drivers/libvirt/xml/host_xml.h"
+#include "drivers/libvirt/xml/xml.h"
 
 namespace nodepool::drivers::libvirt {
 

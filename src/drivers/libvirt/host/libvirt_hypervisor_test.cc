@@ -1,16 +1,27 @@
-// libvirt's own test driver, test:///default: a host in the process, without a daemon. It has one domain
-// (test), a network (default) and a storage pool (default-pool).
 #include "drivers/libvirt/host/libvirt_hypervisor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <latch>
+#include <memory>
+
+#include "async/task_group.h"
+#include "base/error.h"
 #include "drivers/libvirt/host/connection.h"
-#include "drivers/libvirt/host/fetch.h"
-#include "drivers/libvirt/testing/host_recorder.h"
-#include "drivers/libvirt/xml/domain_xml.h"
+#include "drivers/libvirt/host/volume_calls.h"
+#include "drivers/libvirt/testing/fake_hypervisor.h"
+#include "drivers/libvirt/xml/xml.h"
 
 namespace nodepool::drivers::libvirt {
+
+// libvirt's own test driver, test:///default: a host in the process, without a daemon. It has one domain
+// (test), a network (default) and a storage pool (default-pool).
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -194,4 +205,211 @@ TEST(Faults, SayWhatToDo) {
 }
 
 }  // namespace
+
+namespace {
+
+constexpr Duration kAmple = std::chrono::seconds(60);
+constexpr Duration kShort = std::chrono::milliseconds(1);
+
+// A call that returns when it is let go.
+struct Blocked {
+  std::shared_ptr<std::latch> gate = std::make_shared<std::latch>(1);
+  int operator()() const {
+    gate->wait();
+    return 7;
+  }
+};
+
+class CallThreadsTest : public ::testing::Test {
+ protected:
+  template <class Work>
+  Failure FailureOf(Work work, Duration limit = kAmple) {
+    auto outcome = RunToEnd(loop, Attempt(threads.Run("a call", limit, work)));
+    EXPECT_FALSE(outcome.has_value());
+    return outcome.error();
+  }
+
+  Loop loop;
+  CallThreads threads{loop, 2};
+};
+
+TEST_F(CallThreadsTest, ReturnWhatTheWorkReturns) {
+  EXPECT_EQ(RunToEnd(loop, threads.Run("a call", kAmple, [] { return std::string("answer"); })), "answer");
+  bool has_run = false;
+  RunToEnd(loop, threads.Run("a call", kAmple, [&] { has_run = true; }));
+  EXPECT_TRUE(has_run);
+}
+
+TEST_F(CallThreadsTest, ThrowWhatTheWorkThrows) {
+  Failure failure = FailureOf([]() -> int { throw Error(Verdict::kNotFound, "no volume x"); });
+  EXPECT_EQ(failure.verdict(), Verdict::kNotFound);
+  EXPECT_EQ(failure.message(), "no volume x");
+}
+
+// LV-32
+TEST_F(CallThreadsTest, ACallThatDoesNotReturnEndsForItsCallerAndStallsTheHost) {
+  Blocked blocked;
+  EXPECT_EQ(FailureOf(blocked, kShort).verdict(), Verdict::kRetry);
+  Failure refused = FailureOf([] { return 1; });
+  EXPECT_EQ(refused.verdict(), Verdict::kRetry);
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("a call has not ended"));
+  blocked.gate->count_down();
+  RunToEnd(loop, threads.Drain(loop.SteadyNow() + kAmple));
+  EXPECT_EQ(threads.Overdue(), std::nullopt);
+  EXPECT_EQ(RunToEnd(loop, threads.Run("a call", kAmple, [] { return 1; })), 1);
+}
+
+// LV-32
+TEST_F(CallThreadsTest, DrainingEndsAtItsDeadline) {
+  Blocked blocked;
+  FailureOf(blocked, kShort);
+  RunToEnd(loop, threads.Drain(loop.SteadyNow() + kShort));
+  EXPECT_NE(threads.Overdue(), std::nullopt);
+  blocked.gate->count_down();
+}
+
+// LV-32
+TEST(AbandonedCalls, MayReturnWhenNothingIsThereAnyMore) {
+  Blocked blocked;
+  {
+    Loop loop;
+    CallThreads threads(loop, 1);
+    auto outcome = RunToEnd(loop, Attempt(threads.Run("a call", kShort, blocked)));
+    EXPECT_FALSE(outcome);
+  }
+  blocked.gate->count_down();
+}
+
+}  // namespace
+
+// Pools and networks that are made, on libvirt's test driver: a host in the process that lives as long as its
+// connection.
+
+namespace {
+
+using ::testing::HasSubstr;
+
+NewNetwork Network(const std::string& name = "made") {
+  return {name, boost::asio::ip::make_network_v4("192.168.150.0/24"), false};
+}
+
+class PlacesTest : public ::testing::Test {
+ protected:
+  void SetUp() override { connection = virConnectOpen("test:///default"); }
+  void TearDown() override { virConnectClose(connection); }
+
+  std::string ErrorOf(const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.verdict(), Verdict::kInvalid);
+      return error.message();
+    }
+    return "no error";
+  }
+
+  virConnectPtr connection = nullptr;
+};
+
+// LV-46
+TEST_F(PlacesTest, APoolIsMadeOnceAndStartedWithItsHost) {
+  StoragePool wanted{"made", "/made"};
+  PoolHandle pool = OpenPool(connection, wanted);
+  EXPECT_EQ(virStoragePoolIsActive(pool.get()), 1);
+  int starts_with_host = 0;
+  virStoragePoolGetAutostart(pool.get(), &starts_with_host);
+  EXPECT_EQ(starts_with_host, 1);
+  Allocated<char> xml(virStoragePoolGetXMLDesc(pool.get(), 0));
+  EXPECT_THAT(xml.get(), HasSubstr("<path>/made</path>"));
+  virStoragePoolDestroy(pool.get());
+  EXPECT_EQ(virStoragePoolIsActive(OpenPool(connection, wanted).get()), 1);
+}
+
+TEST_F(PlacesTest, APoolWithoutAPathHasToExist) {
+  EXPECT_THAT(ErrorOf([&] {
+                OpenPool(connection, {"nowhere", std::nullopt});
+              }),
+              HasSubstr("opening storage pool nowhere"));
+}
+
+TEST_F(PlacesTest, ANetworkIsMadeOnceAndStartedWithItsHost) {
+  OpenNetwork(connection, "made", Network());
+  NetworkHandle network(virNetworkLookupByName(connection, "made"));
+  ASSERT_TRUE(network);
+  EXPECT_EQ(virNetworkIsActive(network.get()), 1);
+  int starts_with_host = 0;
+  virNetworkGetAutostart(network.get(), &starts_with_host);
+  EXPECT_EQ(starts_with_host, 1);
+  virNetworkDestroy(network.get());
+  OpenNetwork(connection, "made", Network());
+  EXPECT_EQ(virNetworkIsActive(network.get()), 1);
+}
+
+TEST_F(PlacesTest, ANetworkThatIsNotOursHasToExistAndRun) {
+  EXPECT_THAT(ErrorOf([&] { OpenNetwork(connection, "nowhere", std::nullopt); }),
+              HasSubstr("finding network nowhere"));
+  NetworkHandle network(virNetworkLookupByName(connection, "default"));
+  virNetworkDestroy(network.get());
+  EXPECT_THAT(ErrorOf([&] { OpenNetwork(connection, "default", std::nullopt); }),
+              HasSubstr("virsh net-start default"));
+}
+
+}  // namespace
+
+namespace {
+
+class HashedFileTest : public ::testing::Test {
+ protected:
+  HashedFileTest() : path_(::testing::TempDir() + "sparse_file_" + std::to_string(getpid())) {}
+  ~HashedFileTest() override { std::filesystem::remove(path_); }
+
+  // Reads all of the file; returns how many bytes were data.
+  static std::uint64_t ReadAll(HashedFile& file) {
+    std::uint64_t data = 0;
+    std::array<char, 1000> buffer{};
+    for (SparseFile::Stretch section = file.Next(); section.length > 0; section = file.Next()) {
+      if (section.is_data) {
+        data += static_cast<std::uint64_t>(
+            file.Read(buffer.data(), std::min<std::uint64_t>(buffer.size(), section.length)));
+      } else {
+        file.Skip(section.length);
+      }
+    }
+    return data;
+  }
+
+  std::string path_;
+};
+
+// LV-18
+TEST_F(HashedFileTest, HolesAreSkippedAndHashedAsZeros) {
+  std::ofstream(path_) << "abc";
+  std::filesystem::resize_file(path_, 1 << 20);
+  HashedFile sparse(path_);
+  EXPECT_EQ(sparse.size(), 1u << 20);
+  EXPECT_LT(ReadAll(sparse), 1u << 16);
+  std::ofstream(path_) << "abc" + std::string((1 << 20) - 3, '\0');
+  HashedFile full(path_);
+  EXPECT_EQ(ReadAll(full), 1u << 20);
+  EXPECT_EQ(sparse.Sha256(), full.Sha256());
+}
+
+TEST_F(HashedFileTest, TheHashIsThatOfTheFile) {
+  std::ofstream(path_) << "abc";
+  HashedFile file(path_);
+  EXPECT_EQ(ReadAll(file), 3u);
+  EXPECT_EQ(file.Sha256(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST_F(HashedFileTest, AFileThatIsNotThereIsNamed) {
+  try {
+    HashedFile file("/nowhere/image");
+    FAIL() << "it was opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "/nowhere/image: No such file or directory");
+  }
+}
+
+}  // namespace
+
 }  // namespace nodepool::drivers::libvirt

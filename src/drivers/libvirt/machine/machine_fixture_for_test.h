@@ -6,7 +6,7 @@
 #include "async/testing/virtual_time.h"
 #include "driver/cloud/metadata.h"
 #include "driver/records_environment.h"
-#include "driver/testing/recorder.h"
+#include "driver/testing/checks.h"
 #include "drivers/libvirt/libvirt_driver.h"
 #include "drivers/libvirt/testing/fake_hypervisor.h"
 #include "zk/testing/memory_zk.h"

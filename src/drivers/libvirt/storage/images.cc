@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "async/cleanup.h"
 #include "async/deadline.h"
-#include "async/gate.h"
+#include "async/event.h"
+#include "async/task.h"
 #include "base/text.h"
 #include "driver/cloud/metadata.h"
+#include "drivers/libvirt/machine/boot.h"
 #include "drivers/libvirt/names.h"
-#include "drivers/libvirt/storage/fetches.h"
-#include "drivers/libvirt/warm/templates.h"
+#include "drivers/libvirt/storage/boot_image.h"
 
 namespace nodepool::drivers::libvirt {
 

@@ -5,7 +5,7 @@
 
 #include "driver/cloud/adapter.h"
 #include "drivers/libvirt/host/host.h"
-#include "drivers/libvirt/host/site.h"
+#include "drivers/libvirt/placement/site.h"
 
 namespace nodepool::drivers::libvirt {
 

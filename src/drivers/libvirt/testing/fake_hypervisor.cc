@@ -6,10 +6,9 @@
 #include <boost/json.hpp>
 
 #include "async/deadline.h"
-#include "base/encoding.h"
 #include "base/error.h"
-#include "drivers/libvirt/xml/domain_xml.h"
-#include "drivers/libvirt/xml/saved_memory.h"
+#include "base/text.h"
+#include "drivers/libvirt/xml/xml.h"
 
 namespace nodepool::drivers::libvirt::testing {
 

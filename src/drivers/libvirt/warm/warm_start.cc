@@ -3,18 +3,293 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 
 #include "async/deadline.h"
+#include "async/task.h"
 #include "base/text.h"
-#include "drivers/libvirt/addresses.h"
-#include "drivers/libvirt/guest/agent.h"
-#include "drivers/libvirt/guest/scripts.h"
+#include "drivers/libvirt/host/host.h"
 #include "drivers/libvirt/machine/boot.h"
 #include "drivers/libvirt/machine/machines.h"
-#include "drivers/libvirt/warm/templates.h"
-#include "drivers/libvirt/xml/saved_memory.h"
+#include "drivers/libvirt/xml/xml.h"
 
 namespace nodepool::drivers::libvirt {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr Duration kAgentPause = std::chrono::milliseconds(30);
+
+json::value AnswerIn(const std::string& text) {
+  boost::system::error_code fault;
+  json::value answer = json::parse(text, fault);
+  const json::value* value =
+      !fault && answer.is_object() ? answer.as_object().if_contains("return") : nullptr;
+  if (value == nullptr) {
+    throw Error(Verdict::kFail, "the guest agent's answer is not understood: " + Excerpt(text, 200));
+  }
+  return *value;
+}
+
+json::object FieldsOf(const json::value& answer) {
+  return answer.is_object() ? answer.as_object() : json::object();
+}
+
+std::int64_t NumberIn(const json::object& answer, const char* key) {
+  const json::value* value = answer.if_contains(key);
+  return value != nullptr && value->is_int64() ? value->as_int64() : 0;
+}
+
+std::string BytesIn(const json::object& answer, const char* key) {
+  const json::value* value = answer.if_contains(key);
+  if (value == nullptr || !value->is_string()) return "";
+  return FromBase64(std::string_view(value->as_string())).value_or("");
+}
+
+// The agent that is there after a while answers; one that is not there is asked again.
+Task<json::value> Ask(Loop& loop, Hypervisor& host, const std::string& uuid, json::object command) {
+  while (true) {
+    Outcome<std::string> answer = co_await Attempt(host.AskAgent(uuid, json::serialize(command)));
+    if (answer) co_return AnswerIn(*answer);
+    if (!FailedWith(answer, Verdict::kRetry)) answer.error().Rethrow();
+    co_await loop.SleepFor(kAgentPause);
+  }
+}
+
+Task<GuestResult> Run(Loop& loop, Hypervisor& host, std::string uuid, std::string script) {
+  json::object execution = {{"path", "/bin/sh"}, {"arg", {"-c", script}}, {"capture-output", true}};
+  json::object start = {{"execute", "guest-exec"}, {"arguments", std::move(execution)}};
+  json::value started = co_await Ask(loop, host, uuid, std::move(start));
+  std::int64_t pid = NumberIn(FieldsOf(started), "pid");
+  json::object query = {{"execute", "guest-exec-status"}, {"arguments", {{"pid", pid}}}};
+  while (true) {
+    json::value answer = co_await Ask(loop, host, uuid, query);
+    json::object status = FieldsOf(answer);
+    const json::value* exited = status.if_contains("exited");
+    if (exited != nullptr && exited->is_bool() && exited->as_bool()) {
+      co_return GuestResult{static_cast<int>(NumberIn(status, "exitcode")),
+                            BytesIn(status, "out-data") + BytesIn(status, "err-data")};
+    }
+    co_await loop.SleepFor(kAgentPause);
+  }
+}
+
+Task<> Write(Loop& loop, Hypervisor& host, std::string uuid, std::string path, std::string bytes) {
+  json::object open = {{"execute", "guest-file-open"}, {"arguments", {{"path", path}, {"mode", "w"}}}};
+  json::value handle = co_await Ask(loop, host, uuid, std::move(open));
+  json::object content = {{"handle", handle}, {"buf-b64", Base64(bytes)}};
+  json::object write = {{"execute", "guest-file-write"}, {"arguments", std::move(content)}};
+  co_await Ask(loop, host, uuid, std::move(write));
+  json::object close = {{"execute", "guest-file-close"}, {"arguments", {{"handle", handle}}}};
+  co_await Ask(loop, host, uuid, std::move(close));
+}
+
+}  // namespace
+
+Task<> WriteInGuest(Loop& loop, Hypervisor& host, std::string uuid, std::string path, std::string bytes,
+                    Duration limit) {
+  SteadyTime deadline = loop.SteadyNow() + limit;
+  return WithDeadline(loop, deadline, "writing to the guest",
+                      Write(loop, host, std::move(uuid), std::move(path), std::move(bytes)));
+}
+
+Task<GuestResult> RunInGuest(Loop& loop, Hypervisor& host, std::string uuid, std::string script,
+                             Duration limit) {
+  SteadyTime deadline = loop.SteadyNow() + limit;
+  return WithDeadline(loop, deadline, "a script in the guest",
+                      Run(loop, host, std::move(uuid), std::move(script)));
+}
+
+namespace {
+
+// $sockets: the inodes of the sockets that listen on $port, without a program more than the shell.
+constexpr const char* kSockets = R"sh(
+find_sockets() {
+  sockets=
+  for table in /proc/net/tcp /proc/net/tcp6; do
+    [ -r $table ] || continue
+    while read -r _ local _ state _ _ _ _ _ inode _; do
+      if [ "${local##*:}" = "$port" ] && [ "$state" = 0A ]; then sockets="$sockets $inode"; fi
+    done <$table
+  done
+}
+)sh";
+
+constexpr const char* kNetwork = R"sh(
+find_devices() {
+  devices=
+  for link in /sys/class/net/*; do
+    if [ -e "$link/device" ]; then devices="$devices ${link##*/}"; fi
+  done
+}
+manager() {
+  if [ -x /etc/nodepool/network ]; then echo own; return; fi
+  for service in NetworkManager systemd-networkd; do
+    if systemctl -q is-active $service.service 2>/dev/null; then echo $service; return; fi
+  done
+  if command -v ifup >/dev/null; then echo ifupdown; fi
+}
+stop_network() {
+  case $1 in
+    own) /etc/nodepool/network stop ;;
+    NetworkManager) nmcli networking off ;;
+    systemd-networkd) systemctl stop systemd-networkd.socket systemd-networkd.service ;;
+    ifupdown) ifdown -a; ifdown -a --allow=hotplug; rm -f /var/lib/dhcp/*.leases ;;
+  esac
+  find_devices
+  for device in $devices; do ip addr flush dev $device; ip link set dev $device down; done
+}
+start_network() {
+  case $1 in
+    own) /etc/nodepool/network start ;;
+    NetworkManager) nmcli networking on ;;
+    systemd-networkd) systemctl start systemd-networkd.service ;;
+    ifupdown) ifup -a; ifup -a --allow=hotplug ;;
+  esac
+}
+)sh";
+
+// Without this all machines from one memory would draw the same random numbers: RNDADDENTROPY mixes bytes in,
+// RNDRESEEDCRNG makes the kernel use them at once. The program waits for the bytes at a pipe when the memory
+// is saved, since its start would take longer than all else.
+constexpr const char* kRandom = R"sh(
+pipe=/run/nodepool/random
+await_random() {
+  if command -v perl >/dev/null; then
+    exec perl -e '
+      my $pipe = shift;
+      sub answer { open(my $out, ">", $pipe) or die "$!\n"; print $out @_; close($out); }
+      open(my $random, ">", "/dev/random") or die "$!\n";
+      answer("waiting\n");
+      open(my $in, "<", $pipe) or die "$!\n";
+      my $bytes = pack("H*", <$in> =~ s/\s//gr);
+      close($in);
+      eval {
+        ioctl($random, 0x40085203, pack("ii", 8 * length $bytes, length $bytes) . $bytes) or die "$!\n";
+        ioctl($random, 0x5207, 0) or die "$!\n";
+      };
+      answer($@ || "renewed\n");' $pipe
+  else
+    exec python3 -c '
+import fcntl, struct, sys
+def answer(text):
+    with open(sys.argv[1], "w") as out:
+        print(text, file=out)
+with open("/dev/random", "wb") as random:
+    answer("waiting")
+    with open(sys.argv[1]) as source:
+        data = bytes.fromhex(source.read())
+    try:
+        fcntl.ioctl(random, 0x40085203, struct.pack("ii", 8 * len(data), len(data)) + data)
+        fcntl.ioctl(random, 0x5207)
+    except OSError as fault:
+        answer(fault)
+    else:
+        answer("renewed")' $pipe
+  fi
+}
+random_answers() {
+  read -r answer <$pipe
+  if [ "$answer" != "$1" ]; then echo "renewing random numbers: $answer"; exit 1; fi
+}
+)sh";
+
+constexpr const char* kPrepare = R"sh(
+if ! command -v perl >/dev/null && ! command -v python3 >/dev/null; then
+  echo "the guest has neither perl nor python3 to renew its kernel's random numbers"
+  exit 1
+fi
+manager=$(manager)
+if [ -z "$manager" ]; then
+  echo "it is not known how the guest's network is stopped; an executable /etc/nodepool/network can do it"
+  exit 1
+fi
+mkdir -p /run/nodepool
+echo "$manager" >/run/nodepool/network
+stop_network "$manager" >/run/nodepool/log 2>&1
+rm -f /etc/ssh/ssh_host_*
+mkfifo -m 600 $pipe /run/nodepool/identity
+await_random </dev/null >>/run/nodepool/log 2>&1 &
+random_answers waiting
+sh /run/nodepool/identity </dev/null >>/run/nodepool/log 2>&1 &
+sync
+)sh";
+
+// Each program that it starts takes much longer than what the shell does itself.
+constexpr const char* kIdentity = R"sh(
+set -e
+echo "$random" >$pipe
+random_answers renewed
+date -u -s "@$now" >/dev/null
+
+old=
+if [ -f /etc/hostname ]; then read -r old </etc/hostname || true; fi
+echo "$name" >/proc/sys/kernel/hostname
+echo "$name" >/etc/hostname
+if [ -n "$old" ]; then
+  while read -r line; do
+    case $line in *"$old"*) sed -i "s/$old/$name/g" /etc/hosts; break ;; esac
+  done </etc/hosts
+fi
+for file in /etc/machine-id /var/lib/dbus/machine-id; do
+  if [ -f $file ] && ! [ -L $file ]; then echo "$machine_id" >$file; fi
+done
+
+key=/etc/ssh/ssh_host_ed25519_key
+umask 077
+printf %s "$host_key" >$key
+umask 022
+echo "$public_host_key" >$key.pub
+before=
+if [ -e /run/sshd.pid ]; then
+  find_sockets
+  before=$sockets
+  read -r sshd </run/sshd.pid
+  kill -HUP "$sshd"
+else
+  systemctl try-restart ssh.service sshd.service
+fi
+find_devices
+set -- $devices
+ip link set dev "$1" address "$mac" up
+while find_sockets; [ -n "$before" ] && [ "$sockets" = "$before" ]; do sleep 0.02; done
+read -r manager </run/nodepool/network
+start_network "$manager"
+exit 0
+)sh";
+
+// A variable of the script; whatever the value is, the shell does not interpret it.
+std::string Set(const char* name, std::string_view value) {
+  std::string quoted;
+  for (char c : value) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format("{}='{}'\n", name, quoted);
+}
+
+std::string Port(int port) { return Set("port", fmt::format("{:04X}", port)); }
+
+}  // namespace
+
+std::string HasBootedScript(int ssh_port) {
+  return Port(ssh_port) + kSockets + R"sh(
+find_sockets
+[ -n "$sockets" ] || exit 1
+if [ -e /run/cloud-init/enabled ] && ! [ -e /run/cloud-init/result.json ]; then exit 1; fi
+[ -d /run/systemd/system ] || exit 0
+case $(systemctl is-system-running) in running | degraded) exit 0 ;; esac
+exit 1
+)sh";
+}
+
+std::string PrepareScript() { return std::string(kNetwork) + kRandom + kPrepare; }
+
+std::string IdentityScript(const Identity& identity, std::chrono::system_clock::time_point now) {
+  auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
+  return Port(identity.ssh_port) + Set("name", identity.hostname) + Set("machine_id", identity.machine_id) +
+         Set("mac", identity.mac) + Set("host_key", identity.host_key) +
+         Set("public_host_key", identity.public_host_key) + Set("random", Hex(identity.random)) +
+         Set("now", std::to_string(seconds)) + kSockets + kNetwork + kRandom + kIdentity;
+}
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include "drivers/libvirt/names.h"
 
 namespace nodepool::drivers::libvirt {
+
 namespace {
 
 using driver::cloud::Instance;
@@ -181,4 +182,5 @@ TEST_F(WarmStartTest, AnotherLabelHasAnotherTemplate) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::drivers::libvirt

@@ -1,21 +1,96 @@
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "async/async_cache.h"
+#include "async/loop.h"
 #include "base/json_fields.h"
+#include "base/log/logging.h"
 #include "driver/cloud/api/api_client.h"
 #include "driver/cloud/api/api_error.h"
-#include "driver/cloud/api/paging.h"
-#include "drivers/openstack/api/endpoints.h"
-#include "drivers/openstack/api/token.h"
+#include "driver/cloud/api/credentials.h"
+#include "driver/cloud/api/json_calls.h"
+#include "drivers/openstack/api/versions.h"
+#include "drivers/openstack/config/cloud_config.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::drivers::openstack {
+
+// A token of the cloud, valid for a limited time, and the catalog of services.
+struct Token {
+  std::string text;  // secret; empty: the cloud needs none
+  WallTime expires = WallTime::max();
+  std::string project_id;
+  boost::json::array catalog;
+};
+
+// A call with this cloud's settings: TLS, time-outs.
+net::HttpCall NewCall(const CloudConfig& cloud, std::string method, std::string url);
+
+// Error(kRetry): the answer has no token. `where` begins its message.
+Token ReadToken(const net::HttpReply& reply, std::string_view where);
+
+// Gets the session's token and adds it to calls (driver-openstack.md 4).
+class TokenSource : public driver::cloud::api::Signer {
+ public:
+  // Everything outlives the source.
+  TokenSource(Loop& loop, net::HttpClient& http, const CloudConfig& cloud);
+
+  Task<std::shared_ptr<const Token>> Get() { return tokens_.Get(); }
+  Task<Renew> Sign(net::HttpCall& call) override;
+
+ private:
+  Task<Token> Fetch();
+  Task<net::HttpReply> Send(net::HttpCall call);
+  Task<std::string> TokenUrl();
+  Task<std::string> DiscoverUrl();
+
+  net::HttpClient& http_;
+  const CloudConfig& cloud_;
+  log::Logger logger_{"nodepool.OpenStackAdapter"};
+  std::string url_;  // once known
+  driver::cloud::api::CredentialSource<Token> tokens_;
+};
+
+// A service's URL and its range of microversions.
+struct Endpoint {
+  std::string url;  // without a trailing slash; paths of calls are appended
+  VersionNumber min;
+  VersionNumber max;  // {0, 0}: no microversions
+};
+
+// Finds the services: in the catalog or the configuration, and then, if needed, by their version documents
+// (driver-openstack.md 5.2). Reads each once.
+class Endpoints {
+ public:
+  // Everything outlives this.
+  Endpoints(net::HttpClient& http, const CloudConfig& cloud, TokenSource& tokens);
+
+  // Null: the cloud does not have the service.
+  Task<std::shared_ptr<const Endpoint>> Of(Service service);
+
+ private:
+  Task<std::shared_ptr<const Endpoint>> Discover(Service service);
+  Task<std::vector<Version>> Ask(std::string url, std::string token);
+
+  net::HttpClient& http_;
+  const CloudConfig& cloud_;
+  TokenSource& tokens_;
+  AsyncCache<Service, std::shared_ptr<const Endpoint>> known_;
+};
+
+// The URL of a service in the catalog, by type or alias, name, region and interface
+// (driver-openstack.md 5.1); none: the cloud does not have it.
+std::optional<std::string> FindEndpoint(const boost::json::array& catalog, const CloudConfig& cloud,
+                                        Service service);
 
 // The max. age of a list used for counting and cleaning.
 constexpr Duration kListAge = std::chrono::seconds(5);

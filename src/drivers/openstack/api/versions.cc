@@ -8,7 +8,7 @@
 
 #include "base/json_fields.h"
 #include "base/text.h"
-#include "drivers/openstack/config/cloud_overlay.h"
+#include "drivers/openstack/config/cloud_files.h"
 
 namespace nodepool::drivers::openstack {
 

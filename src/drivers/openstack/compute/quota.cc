@@ -4,13 +4,13 @@
 #include <iterator>
 #include <set>
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "base/json_fields.h"
 #include "base/text.h"
-#include "driver/cloud/own_types.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/openstack/compute/machines.h"
 #include "drivers/openstack/compute/server.h"
-#include "drivers/openstack/network/addresses.h"
+#include "drivers/openstack/network/networks.h"
 #include "drivers/openstack/storage/volumes.h"
 
 namespace nodepool::drivers::openstack {

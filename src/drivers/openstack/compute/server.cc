@@ -6,12 +6,11 @@
 #include <cctype>
 #include <optional>
 
-#include "base/encoding.h"
 #include "base/json_fields.h"
 #include "base/text.h"
-#include "driver/cloud/api/request_template.h"
+#include "driver/cloud/adapter.h"
+#include "driver/cloud/api/json_calls.h"
 #include "driver/cloud/metadata.h"
-#include "driver/cloud/own_types.h"
 #include "drivers/openstack/api/session.h"
 
 namespace nodepool::drivers::openstack {

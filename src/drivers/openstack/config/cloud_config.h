@@ -83,4 +83,15 @@ struct CloudConfig {
 CloudConfig ResolveCloud(const CloudFiles& files, const std::optional<std::string>& name,
                          const std::optional<std::string>& region);
 
+// Moves the credentials from a cloud's top level into its `auth`, under their current names
+// (driver-openstack.md 3.3, step 6).
+void GatherAuth(boost::json::object& settings);
+
+// Reads `auth_type` and `auth` and checks that they suffice. Error(kInvalid): a type
+// that is not supported (D-97), or a missing option.
+Credentials ReadCredentials(const boost::json::object& settings, const std::string& cloud);
+
+// The body of the request for a token (driver-openstack.md 4).
+boost::json::object TokenRequest(const Credentials& credentials);
+
 }  // namespace nodepool::drivers::openstack

@@ -1,4 +1,3 @@
-// clouds.yaml and related files.
 #include "drivers/openstack/config/cloud_config.h"
 
 #include <gmock/gmock.h>
@@ -10,10 +9,12 @@
 
 #include "base/error.h"
 #include "base/log/logging.h"
-#include "base/testing/temporary_folder.h"
-#include "drivers/openstack/config/credentials.h"
+#include "base/testing/test_environment.h"
 
 namespace nodepool::drivers::openstack {
+
+// clouds.yaml and related files.
+
 namespace {
 
 using ::testing::AllOf;
@@ -195,4 +196,5 @@ TEST_F(CloudConfigTest, WhatIsMissingIsNamed) {
 }
 
 }  // namespace
+
 }  // namespace nodepool::drivers::openstack

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace nodepool::drivers::openstack {
@@ -29,5 +31,19 @@ CloudFiles ReadCloudFiles(Variables variables);
 
 // Overrides `base` with `over`: mappings are merged, anything else is replaced.
 void MergeInto(boost::json::object& base, const boost::json::object& over);
+
+// A cloud's settings with its profile, region and synonyms applied, flat except for
+// `auth` and `networks` (driver-openstack.md 3.3, steps 1 to 7). `resolved_name` is
+// set to the name of the cloud. Error(kInvalid).
+boost::json::object OverlaidCloud(const CloudFiles& files, const std::optional<std::string>& name,
+                                  const std::optional<std::string>& region, std::string& resolved_name);
+
+// driver-openstack.md 3.3, step 9.
+bool ForcesIpv4(const CloudFiles& files, const boost::json::object& cloud);
+
+// A scalar as a setting: text as written, "true"/"false" for booleans; empty for null and anything else.
+std::string TextOf(const boost::json::value* value);
+// A boolean, or a text that means one; nullopt: neither.
+std::optional<bool> TruthOf(const boost::json::value& value);
 
 }  // namespace nodepool::drivers::openstack

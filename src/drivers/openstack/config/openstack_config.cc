@@ -1,7 +1,7 @@
 #include "drivers/openstack/config/openstack_config.h"
 
-#include "driver/cloud/own_types.h"
-#include "driver/cloud/section.h"
+#include "driver/cloud/adapter.h"
+#include "driver/provider_section.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers {

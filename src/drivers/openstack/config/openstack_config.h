@@ -11,8 +11,8 @@
 #include "base/ids.h"
 #include "config/config.h"
 #include "config/schema/schema.h"
-#include "driver/cloud/cloud_image.h"
 #include "driver/provider_config.h"
+#include "driver/provider_section.h"
 #include "drivers/openstack/config/cloud_config.h"
 
 namespace nodepool::drivers {

@@ -6,7 +6,7 @@
 #include "config/disk_images.h"
 #include "config/main_schema.h"
 #include "config/yaml/yaml_reader.h"
-#include "driver/cloud/own_types.h"
+#include "driver/cloud/adapter.h"
 
 namespace nodepool::drivers {
 namespace {

@@ -1,10 +1,10 @@
 #include "drivers/openstack/network/housekeeping.h"
 
-#include "async/attempt.h"
+#include "async/task.h"
 #include "base/scope_exit.h"
-#include "driver/leak_tally.h"
-#include "drivers/openstack/api/lookups.h"
-#include "drivers/openstack/network/floating_ip.h"
+#include "driver/provider_environment.h"
+#include "drivers/openstack/api/cloud.h"
+#include "drivers/openstack/network/networks.h"
 
 namespace nodepool::drivers::openstack {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "async/task_group.h"
-#include "driver/observer.h"
+#include "driver/provider_environment.h"
 #include "drivers/openstack/api/session.h"
 #include "drivers/openstack/config/openstack_config.h"
 

@@ -5,18 +5,17 @@
 #include <boost/json/parse.hpp>
 #include <regex>
 
-#include "async/attempt.h"
 #include "async/deadline.h"
+#include "async/task.h"
+#include "base/clock.h"
 #include "base/text.h"
-#include "base/time_text.h"
-#include "drivers/openstack/testing/openstack_answers.h"
 
 namespace nodepool::testing {
 
 namespace json = boost::json;
+using namespace openstack;
 using net::HttpRequest;
 using net::HttpResponse;
-using namespace openstack;
 
 namespace {
 

@@ -3,7 +3,6 @@
 
 #include <boost/json/parse.hpp>
 
-#include "drivers/openstack/testing/openstack_answers.h"
 #include "drivers/openstack/testing/openstack_imposter.h"
 
 namespace nodepool::testing {
