@@ -136,4 +136,10 @@ class Inspector {
   Participant* writer_ = nullptr;
 };
 
+template <class Id>
+bool Inspector::HoldsLock(const std::map<Id, Contenders>& locks, const Id& id) const {
+  auto lock = locks.find(id);
+  return lock != locks.end() && lock->second.begin()->second == session_;
+}
+
 }  // namespace nodepool::sim

@@ -70,7 +70,7 @@ class TaskRegistry {
 };
 
 // A thread's loop, and all state that lives on it: nothing else touches that, so it needs no locks.
-// A program has one; the embedded ZooKeeper server has its own (loop_thread.h).
+// A program has one; the embedded ZooKeeper server has its own.
 class Loop {
  public:
   // Runs on the system's clocks.
@@ -94,7 +94,7 @@ class Loop {
   Task<> SleepFor(Duration duration);
   // Ends when everything else that can run now has had its turn.
   Task<> GiveWay();
-  // As SleepUntil, for a wait whose note says something else (await_note.h).
+  // As SleepUntil, for a wait whose note says something else.
   Task<> Elapse(SteadyTime when);
 
   // Runs until Stop() or until nothing is left to do.
@@ -112,13 +112,6 @@ class Loop {
 
 // Runs `task` on a loop of its own, or on `loop`, until it is done; returns its
 // result or throws its error. For main functions and tests.
-template <class T>
-T RunToEnd(Loop& loop, Task<T> task);
-
-}  // namespace nodepool
-
-namespace nodepool {
-
 template <class T>
 T RunToEnd(Loop& loop, Task<T> task) {
   std::exception_ptr error;

@@ -47,7 +47,7 @@ struct PoolKey {
 
 }  // namespace nodepool
 
-// Ids are keys of hash tables, whose hash nobody can predict (text_hash.h).
+// Ids are keys of hash tables, whose hash nobody can predict (text.h).
 template <class Tag>
 struct std::hash<nodepool::StrongId<Tag>> {
   std::size_t operator()(const nodepool::StrongId<Tag>& id) const { return nodepool::HashText(id.value); }
@@ -90,6 +90,7 @@ class SystemRandom : public Random {
   std::mt19937_64 engine_;
 };
 
+// Repeatable: the same seed gives the same numbers.
 class SeededRandom : public Random {
  public:
   explicit SeededRandom(std::uint64_t seed) : engine_(seed) {}

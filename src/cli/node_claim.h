@@ -35,7 +35,7 @@ struct ClaimedNode {
 inline constexpr Duration kGiveBackTimeout = std::chrono::seconds(10);
 
 // The client of one request, from its creation to the return of its nodes: with a session of ZooKeeper
-// (session_claim.h), or with a lease over HTTP (lease_claim.h). End() must be called whatever happens.
+//, or with a lease over HTTP (lease_claim.h). End() must be called whatever happens.
 class NodeClaim {
  public:
   virtual ~NodeClaim() = default;
@@ -93,7 +93,7 @@ RequestId RequestIn(const Node& node);
 void AskForRelease(Node& node);
 bool IsReleaseRequested(const Node& node);
 
-// What one `nodepool request` of a user has, by its marks (own_requests.h).
+// What one `nodepool request` of a user has, by its marks.
 struct OwnRequest {
   RequestId id;
   bool is_there = false;  // its record; a command that waits removes it once it has the nodes

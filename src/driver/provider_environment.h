@@ -209,6 +209,7 @@ struct ProviderEnvironment : DriverEnvironment {
 inline constexpr std::string_view kSimulatedAddress = "fake";
 inline constexpr std::string_view kSimulatedIpv6 = "fake_v6";
 
+// Whether the machine with this address exists only there.
 inline bool IsSimulated(std::string_view address) {
   return address == kSimulatedAddress || address == kSimulatedIpv6;
 }

@@ -87,7 +87,7 @@ class Table {
   std::vector<Cell> cells_;  // row by row
 };
 
-// What a column contains: decides which filter applies (row_filter.h), and how it is shown.
+// What a column contains: decides which filter applies (selection.h), and how it is shown.
 enum class Kind {
   kPlain,
   kState,

@@ -101,7 +101,7 @@ void CountDelayedRequests(Problems& problems, const StatusRecords& records);
 
 // `nodepool status`: the state of everything on one screen.
 
-// The keys of the parts in JSON, in their order: problems, the most urgent first (problem.h), then what the
+// The keys of the parts in JSON, in their order: problems, the most urgent first, then what the
 // parts below show.
 inline constexpr std::string_view kStatusParts[] = {"problems", "daemons", "providers", "pools",
                                                     "requests", "runners", "images"};

@@ -109,9 +109,9 @@ struct RunnerSetRecord {
 Expected<RunnerSetRecord> ParseRunnerSetRecord(std::string_view json);
 std::string ToJson(const RunnerSetRecord& set);
 
-// The key in a node's user data, beside those of the lease, of the job that it has (lease.h): {"name", "set",
-// "repository", "workflow", "job", "run_url"}. Replaces what was there; a node without a lease's data is left
-// as it is.
+// The key in a node's user data, beside those of the lease, of the job that it has (node_request.h): {"name",
+// "set", "repository", "workflow", "job", "run_url"}. Replaces what was there; a node without a lease's data
+// is left as it is.
 void MarkJob(Node& node, const RunnerRun& run);
 
 // Whether the text is 8 lower-case hex digits.

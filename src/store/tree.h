@@ -80,7 +80,7 @@ class Tree {
   Random& random() { return random_; }
   WallTime Now() const { return loop_.Now(); }
 
-  // Repeats what `attempt` starts after connection losses (repeat.h).
+  // Repeats what `attempt` starts after connection losses.
   template <class T>
   Task<T> Repeat(std::function<Task<T>()> attempt) {
     return store::Repeat<T>(loop_, random_, std::move(attempt));

@@ -36,7 +36,7 @@ bool IsSignedWith(const std::vector<std::string>& secrets, const std::string& bo
 // the resources under /api/v1 (api.h), and their description, /api/v1/openapi.json
 //   what pages follow (live/live.h)
 //   POST /api/v1/job-events, from this host only (job_events.h)
-//   deliveries of GitHub's webhooks, signed (runner_hooks.h)
+//   deliveries of GitHub's webhooks, signed
 //   requests over HTTP, with a token (requests/request_endpoints.h)
 //   what operators change, with a token (actions/action_endpoints.h)
 //   GET /ready            200 "OK" once every provider runs, before that 503 (D-64); also 503 for a

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tree_model.h"
-#include "watch_model.h"
 #include "zk/server/engine.h"
 
 namespace nodepool::zk::server {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "watch_model.h"
-
 namespace nodepool::zk {
 
 namespace {

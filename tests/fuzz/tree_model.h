@@ -14,7 +14,7 @@
 namespace nodepool::zk {
 
 // What a ZooKeeper server has to answer, as simply as it can be said: a map from paths to znodes, which a
-// transaction copies. Watches are in watch_model.h.
+// transaction copies. Watches are in tree_model.h.
 
 // The access lists that are tried; the owner may do everything.
 enum class Access { kOpen, kUnreadable, kReadOnly, kPrivate };

@@ -15,7 +15,7 @@ namespace nodepool::config {
 struct Setting;
 
 // The allowed content of a piece of the configuration. Strict validation (validator.h), lenient reading
-// (section.h), warnings about unknown keys and the reference pages (schema_docs.h) are all derived from it;
+// (section.h), warnings about unknown keys and the reference pages are all derived from it;
 // it is made from the settings and the members that they are read into (bindings.h). Immutable; copies share.
 class Schema {
  public:

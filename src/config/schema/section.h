@@ -98,6 +98,7 @@ struct ProviderSettings {
   BreakerSettings breaker;   // breaker.md 5
 };
 
+// What every driver's section may have.
 const Bindings<ProviderSettings>& CommonSettings();
 
 // A driver's provider section together with the common settings, which replace those of the same name. Any()

@@ -30,7 +30,7 @@ std::unique_ptr<Provider> MakeCloudProvider(ProviderEnvironment environment,
                                             const MakeAdapter& make, HostKeyScan scan);
 
 // A driver that consists of an adapter; drivers of clouds derive from it. The framework implements what
-// launchers (cloud_provider.h), builders and commands ask of a driver with it.
+// launchers, builders and commands ask of a driver with it.
 class CloudDriver : public driver::Driver {
  public:
   // Creates the adapter of one provider; `config` is LoadProviderConfig's result, and everything in

@@ -31,7 +31,7 @@ struct Seat {
     std::size_t seats = 0;
   };
 
-  std::string network;                    // of the peer (seats.h)
+  std::string network;                    // of the peer
   std::string proven_as;                  // who the peer has proved to be; empty: a stranger
   SteadyTime since{};                     // when the peer last came, sent a request or took bytes
   bool awaits_peer = true;                // the next step is the peer's

@@ -17,7 +17,7 @@
 namespace nodepool::net {
 
 // The limits of a web server for its peers; beyond them a peer gets an error, or its connection is closed.
-// For a connection beyond their number another one is closed (seats.h).
+// For a connection beyond their number another one is closed (connection.h).
 struct HttpLimits {
   std::size_t header_bytes = 16 * 1024;  // 431
   std::size_t body_bytes = 64 * 1024;    // 413

@@ -134,7 +134,7 @@ std::vector<LabelName> MissingLabels(const std::vector<LabelName>& wanted,
 FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, bool reuse,
                   const std::set<NodeId>& excluded = {});
 
-// A limit that a request does not fit into now, with the figures. Amounts as in resources.h.
+// A limit that a request does not fit into now, with the figures. Amounts as in node.h.
 struct Shortfall {
   enum class Limit { kPool, kProvider, kTenant };
   Limit of = Limit::kPool;

@@ -214,7 +214,7 @@ class Cache : private zk::TreeCache::Listener {
   // Until then it is empty. Returns at once; call Stop() before destruction.
   void Start();
   // In place of Start(), for a program that ends with what it shows: reads the records once, those that are
-  // wanted (read_once.h), and follows no changes.
+  // wanted, and follows no changes.
   Task<> ReadOnce(Tree& tree, IsWanted is_wanted = nullptr) {
     return store::ReadOnce(tree, root_, *this, std::move(is_wanted));
   }
@@ -310,7 +310,7 @@ class Cache : private zk::TreeCache::Listener {
   zk::TreeCache tree_;
 };
 
-// A cache of the records of one kind. A new kind is its struct, its RecordKind (decode.h) and a line in
+// A cache of the records of one kind. A new kind is its struct, its RecordKind (record_kinds.h) and a line in
 // Caches; one that is found by more than its id has a class that declares its indexes, as RequestCache.
 template <class Stored>
 class RecordCache : public Cache {

@@ -224,7 +224,7 @@ inline WallTime CreationOf(const store::StoredRequest& request) {
   return request.record.created_time.value_or(request.revision.created);
 }
 
-// Makes events of changed records, once however many clients listen; of leases twice (event_ring.h).
+// Makes events of changed records, once however many clients listen; of leases twice.
 //
 // A changed record is encoded once in 50 ms at most. What no cache reports, or what is made from many
 // records, is compared twice a second while somebody listens: providers, components, jobs, why requests wait;

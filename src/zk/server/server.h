@@ -68,8 +68,8 @@ class Server {
   Task<> Start();
   int port() const;
   int tls_port() const;
-  // Transactions written to disk so far.
-  std::uint64_t commits() const { return traffic_.commits; }
+  // So far.
+  const Traffic& traffic() const { return traffic_; }
 
   // From now on clients need another secret, or none. Those over plain TCP are disconnected, apart from those
   // of the own process; their sessions continue when they come again with it.

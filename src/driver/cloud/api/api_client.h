@@ -87,7 +87,7 @@ struct Remedies {
 
 // Calls one cloud's services under one account. Signs the calls; bounds how many are under way; backs off
 // from a service that asks for it (429, 503, a refusal with Retry-After), and calls it at a lower rate for a
-// while, as well as one that answers slowly or not at all (rate_share.h); renews the signature once when a
+// while, as well as one that answers slowly or not at all (rate_limiter.h); renews the signature once when a
 // service does not accept it; repeats what may be repeated after a network fault.
 class ApiClient {
  public:

@@ -98,6 +98,7 @@ struct ListPage {
 };
 Task<ListPage> CallForPage(ApiClient& client, ApiRequest request, ListFormat format, std::string next);
 
+// One page, its objects read by `read`. `next`: what the page before said, first empty.
 template <class T>
 Task<Page<T>> ReadPageOf(ApiClient& client, ApiRequest request, ListFormat format, std::string next,
                          std::function<T(const boost::json::object&)> read) {

@@ -52,7 +52,7 @@ class RateShare {
 // A token bucket: lets `burst` calls pass at once, then one per `interval`. The bucket is full at first and
 // is refilled while there are no calls.
 //
-// The rate adapts to what the service bears (rate_share.h).
+// The rate adapts to what the service bears.
 class RateLimiter {
  public:
   struct Settings {

@@ -46,7 +46,7 @@ struct Object {
   std::vector<Condition> conditions;
   std::vector<Container> containers;
   std::string node;                   // where a pod runs
-  bool runs_default_command = false;  // a pod that ignores the request to end (bodies.h)
+  bool runs_default_command = false;  // a pod that ignores the request to end
   // Of a pod what it requests, of a node what pods may have there, of a quota its limits (config/amounts.h).
   Resources amounts;
   Resources used;            // of a quota
