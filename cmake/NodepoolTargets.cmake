@@ -107,16 +107,22 @@ function(nodepool_build_quickly target)
   # As GTest's own targets have it: the precompiled header fits only what has the same definitions.
   target_compile_definitions(${target} PRIVATE GTEST_HAS_PTHREAD=1)
   nodepool_mark_as_test(${target})
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE)  # built for the tests that use it
+  endif()
 endfunction()
 
 # nodepool_test(<name> SOURCES ... [DEPS ...] [LIBS ...]): one binary, registered
-# with CTest by name; the tests inside run in any order and beside each other.
+# with CTest by name; the tests inside run in any order and beside each other. The target
+# `unit_tests` builds all of them, `all` builds none.
 function(nodepool_test name)
   if(NOT NODEPOOL_BUILD_TESTS)
     return()
   endif()
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
+  add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
+  add_dependencies(unit_tests ${name})
   target_link_libraries(${name} PRIVATE np_options ${arg_DEPS} ${arg_LIBS} GTest::gmock GTest::gtest_main)
   nodepool_build_quickly(${name})
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)

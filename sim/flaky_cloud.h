@@ -42,7 +42,7 @@ struct CloudView {
   std::map<std::string, Ghost> ghosts;            // deleted machines that lists still have
   std::map<std::string, SteadyTime> ending;       // deletions in progress
   std::set<std::string> taken;                    // by the cloud
-  // Lists show what they showed before, as those of a replica that is behind, while mishaps say so.
+  // Lists show what they showed before, as those of a replica that is behind, while faults say so.
   int old_lists = 0;
   std::optional<std::vector<driver::cloud::Instance>> instances_before;
   std::optional<std::vector<driver::cloud::Resource>> resources_before;
@@ -54,7 +54,7 @@ struct ApiWeather {
   double fault_rate = 0;     // of calls; half of the failed ones have had their effect
   double throttle_rate = 0;  // of calls; they have had none
   Duration max_latency{0};
-  // Creations that are refused, and how many mishaps say so at present.
+  // Creations that are refused, and how many faults say so at present.
   std::map<LabelName, int> without_quota;
   std::map<LabelName, int> without_capacity;
 };

@@ -1,5 +1,3 @@
-#include "sim/inspector.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 
 #include "model/node.h"
 #include "sim/flaky_cloud.h"
+#include "sim/inspector.h"
 
 namespace nodepool::sim {
 

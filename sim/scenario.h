@@ -41,7 +41,7 @@ struct RequestPlan {
 
 // The faults while the simulation is busy; all of them end with the busy phase.
 struct Trouble {
-  Duration pause{0};          // average time between two mishaps; zero: no mishaps
+  Duration pause{0};          // average time between two faults; zero: none
   double zk_fault_rate = 0;   // fraction of operations, while the connection holds
   double api_fault_rate = 0;  // fraction of calls to the clouds
   Duration api_latency{0};    // max. of those calls

@@ -99,18 +99,18 @@ void World::TraceLimits() {
   }
 }
 
-Outcome World::Run() {
+RunResult World::Run() {
   TraceLimits();
   bool is_good = StartAll() && BeBusy() && CalmDown() && Settle("after the trouble") && Probe() &&
                  Settle("after the probes") && StopAll();
-  Outcome outcome;
-  outcome.violation = inspector_.violation();
-  if (!is_good && !outcome.violation) outcome.violation = Inspector::Violation{"it ended early", {}};
-  outcome.tally = tally_;
-  outcome.lasted = stepper_.now().time_since_epoch();
-  outcome.steps = stepper_.steps();
-  outcome.crashes = crashes_;
-  return outcome;
+  RunResult run;
+  run.violation = inspector_.violation();
+  if (!is_good && !run.violation) run.violation = Inspector::Violation{"it ended early", {}};
+  run.tally = tally_;
+  run.lasted = stepper_.now().time_since_epoch();
+  run.steps = stepper_.steps();
+  run.crashes = crashes_;
+  return run;
 }
 
 bool World::RunUntil(std::function<bool()> is_reached, Duration limit, std::string what) {
@@ -203,7 +203,7 @@ bool World::BeBusy() {
 }
 
 bool World::CalmDown() {
-  Trace("no more mishaps");
+  Trace("no more faults");
   is_troubled_ = false;
   boost::asio::post(loop_.context(), [this] { tasks_.CancelAll(); });
   zk_.SetLatency(scenario_.zk_latency);
@@ -308,8 +308,6 @@ bool World::StopAll() {
   return !inspector_.violation();
 }
 
-// --- Mishaps ----------------------------------------------------------------------
-
 Task<> World::Arrive() {
   SteadyTime start = stepper_.now();
   for (const RequestPlan& plan : scenario_.requests) {
@@ -345,15 +343,15 @@ class Story {
   std::vector<Line> lines_;
 };
 
-Outcome RunWorld(std::uint64_t seed, Story* story) {
+RunResult RunWorld(std::uint64_t seed, Story* story) {
   auto world = std::make_unique<World>(seed, SharedPool());
   if (story != nullptr) {
     world->Follow([story](Duration at, std::string text) { story->Add(at, std::move(text)); });
   }
-  Outcome outcome = world->Run();
+  RunResult run = world->Run();
   // After a violation tasks are still running, so the world is leaked.
-  if (outcome.violation) (void)world.release();
-  return outcome;
+  if (run.violation) (void)world.release();
+  return run;
 }
 
 bool Concerns(const std::string& text, const std::vector<std::string>& ids) {
@@ -382,22 +380,22 @@ void Add(Consumer::Tally& sum, const Consumer::Tally& more) {
 
 }  // namespace
 
-Outcome Simulate(std::uint64_t seed) {
+RunResult Simulate(std::uint64_t seed) {
   log::SetLevel("", log::Level::kCritical);
   return RunWorld(seed, nullptr);
 }
 
-Outcome Narrate(std::uint64_t seed, std::ostream& out) {
+RunResult Narrate(std::uint64_t seed, std::ostream& out) {
   log::SetLevel("", log::Level::kInfo);
   Story story;
-  Outcome outcome = RunWorld(seed, &story);
+  RunResult run = RunWorld(seed, &story);
   for (const Story::Line& line : story.lines()) fmt::print(out, "{}\n", Story::Print(line));
   fmt::print(
       out, "seed {}: {} requests, {} fulfilled, {} failed, {} crashes, {:.0f} s of virtual time, {} steps\n",
-      seed, outcome.tally.submitted, outcome.tally.fulfilled, outcome.tally.failed, outcome.crashes,
-      std::chrono::duration<double>(outcome.lasted).count(), outcome.steps);
-  fmt::print(out, "{}\n", outcome.violation ? outcome.violation->text : "good");
-  return outcome;
+      seed, run.tally.submitted, run.tally.fulfilled, run.tally.failed, run.crashes,
+      std::chrono::duration<double>(run.lasted).count(), run.steps);
+  fmt::print(out, "{}\n", run.violation ? run.violation->text : "good");
+  return run;
 }
 
 BatchResult RunBatch(Batch batch, std::uint64_t max_failures, std::ostream& out) {
@@ -405,18 +403,18 @@ BatchResult RunBatch(Batch batch, std::uint64_t max_failures, std::ostream& out)
   Loop watch;  // on the machine's clock
   SteadyTime start = watch.SteadyNow();
   for (std::uint64_t seed = batch.first; seed < batch.first + batch.count; ++seed) {
-    Outcome outcome = Simulate(seed);
+    RunResult run = Simulate(seed);
     ++result.seeds;
-    result.crashes += outcome.crashes;
-    Add(result.tally, outcome.tally);
-    if (!outcome.violation) continue;
+    result.crashes += run.crashes;
+    Add(result.tally, run.tally);
+    if (!run.violation) continue;
     ++result.failures;
     log::SetLevel("", log::Level::kInfo);
     Story story;
-    Outcome again = RunWorld(seed, &story);
-    fmt::print(out, "seed {}: {}\n", seed, outcome.violation->text);
-    PrintStory(story, *outcome.violation, out);
-    if (!again.violation || again.violation->text != outcome.violation->text)
+    RunResult again = RunWorld(seed, &story);
+    fmt::print(out, "seed {}: {}\n", seed, run.violation->text);
+    PrintStory(story, *run.violation, out);
+    if (!again.violation || again.violation->text != run.violation->text)
       fmt::print(out, "  (the replay went differently: {})\n",
                  again.violation ? again.violation->text : "good");
     fmt::print(out, "replay: launcher_simulation --seed {}\n\n", seed);

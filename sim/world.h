@@ -13,7 +13,7 @@
 namespace nodepool::sim {
 
 // The result of one seed.
-struct Outcome {
+struct RunResult {
   std::optional<Inspector::Violation> violation;
   Consumer::Tally tally;
   Duration lasted{0};  // virtual
@@ -23,8 +23,8 @@ struct Outcome {
 
 // One simulation: launchers, consumers, clouds and an ensemble on one virtual clock.
 //
-//   busy   requests arrive, mishaps happen
-//   calm   no more mishaps; what is down is started again
+//   busy   requests arrive, faults happen
+//   calm   no more faults; what is down is started again
 //   settled   everything is served and cleaned up
 //   probed    each kind of request is served or failed as it should be
 //   stopped  the launchers stop gracefully and leave nothing running
@@ -34,10 +34,10 @@ class World {
   World(std::uint64_t seed, BlockingPool& blocking_pool);
   ~World();
 
-  // Traces every event in words, including the processes' log lines; call before Run(). Mishaps of processes
+  // Traces every event in words, including the processes' log lines; call before Run(). Faults of processes
   // and clouds begin with "* ".
   void Follow(std::function<void(Duration at, std::string text)> trace);
-  Outcome Run();
+  RunResult Run();
 
  private:
   // A launcher over all its lives.
@@ -70,7 +70,9 @@ class World {
 
   Task<> Arrive();
   Task<> BreakThings();
-  void Mishap();
+  void BreakOne();
+  void StopOne(Slot& slot);
+  void ExpireSession(Slot& slot);
   void CrashOne(Slot& slot);
   Task<> CutOff(std::size_t index, int life, Duration duration);
   Task<> Outage(ProviderName provider, Duration duration);
@@ -110,10 +112,10 @@ class World {
 };
 
 // Runs one seed silently.
-Outcome Simulate(std::uint64_t seed);
+RunResult Simulate(std::uint64_t seed);
 
 // Runs one seed and prints every event of it, the launchers' log lines included.
-Outcome Narrate(std::uint64_t seed, std::ostream& out);
+RunResult Narrate(std::uint64_t seed, std::ostream& out);
 
 struct Batch {
   std::uint64_t first = 1;

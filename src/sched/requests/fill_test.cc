@@ -150,7 +150,7 @@ TEST(ServiceOrderTest, OtherIdsHaveNoPlace) {
   EXPECT_FALSE(OrderOf(RequestId("a-b-c"), {}));
 }
 
-UnusedNode Node(std::string id, double ready_since, double cores = 2) {
+UnusedNode Unused(std::string id, double ready_since, double cores = 2) {
   return {.id = NodeId(std::move(id)),
           .ready_since = FromSeconds(ready_since),
           .resources = {{"instances", 1}, {"cores", cores}}};
@@ -167,32 +167,33 @@ UnusedNode OfOtherPool(UnusedNode node) {
 }
 
 TEST(VictimsTest, OldestFirstAndOnlyAsManyAsNeeded) {  // D-22, BB-28, LA-76
-  EXPECT_THAT(ChooseVictims({Node("1", 30), Node("2", 10), Node("3", 20)}, {{"cores", 3}}),
+  EXPECT_THAT(ChooseVictims({Unused("1", 30), Unused("2", 10), Unused("3", 20)}, {{"cores", 3}}),
               ElementsAre(NodeId("2"), NodeId("3")));
 }
 
 TEST(VictimsTest, AnOlderOneIsSparedWhenAYoungerOneIsEnough) {  // D-22
-  EXPECT_THAT(ChooseVictims({Node("1", 10, 1), Node("2", 20, 8)}, {{"cores", 8}}), ElementsAre(NodeId("2")));
+  EXPECT_THAT(ChooseVictims({Unused("1", 10, 1), Unused("2", 20, 8)}, {{"cores", 8}}),
+              ElementsAre(NodeId("2")));
 }
 
 TEST(VictimsTest, WantedOnesAndThoseOfOtherPoolsAreDeletedLast) {  // D-22
-  std::vector<UnusedNode> unused = {Wanted(OfOtherPool(Node("1", 10))), Wanted(Node("2", 20)),
-                                    OfOtherPool(Node("3", 30)), Node("4", 40)};
+  std::vector<UnusedNode> unused = {Wanted(OfOtherPool(Unused("1", 10))), Wanted(Unused("2", 20)),
+                                    OfOtherPool(Unused("3", 30)), Unused("4", 40)};
   EXPECT_THAT(ChooseVictims(unused, {{"instances", 1}}), ElementsAre(NodeId("4")));
   EXPECT_THAT(ChooseVictims(unused, {{"instances", 2}}), ElementsAre(NodeId("4"), NodeId("3")));
   EXPECT_THAT(ChooseVictims(unused, {{"instances", 3}}), ElementsAre(NodeId("4"), NodeId("3"), NodeId("2")));
 }
 
 TEST(VictimsTest, SomeWhereNobodyKnowsHowManyAreEnough) {  // BB-44
-  std::vector<UnusedNode> unused = {Node("1", 30), Node("2", 10), Node("3", 20)};
+  std::vector<UnusedNode> unused = {Unused("1", 30), Unused("2", 10), Unused("3", 20)};
   EXPECT_THAT(ChooseSome(unused, {{"cores", 100}}, 2), ElementsAre(NodeId("2"), NodeId("3")));
   EXPECT_THAT(ChooseSome(unused, {{"cores", 1}}, 4), SizeIs(3));
   EXPECT_THAT(ChooseSome(unused, {{"volumes", 1}}, 4), IsEmpty());
 }
 
 TEST(VictimsTest, NoneWhenTheyAreNotEnough) {
-  EXPECT_THAT(ChooseVictims({Node("1", 10)}, {{"instances", 2}}), IsEmpty());
-  EXPECT_THAT(ChooseVictims({Node("1", 10)}, {{"volumes", 1}}), IsEmpty());
+  EXPECT_THAT(ChooseVictims({Unused("1", 10)}, {{"instances", 2}}), IsEmpty());
+  EXPECT_THAT(ChooseVictims({Unused("1", 10)}, {{"volumes", 1}}), IsEmpty());
   EXPECT_THAT(ChooseVictims({}, {{"instances", 1}}), IsEmpty());
 }
 

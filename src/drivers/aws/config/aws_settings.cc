@@ -18,7 +18,7 @@ namespace {
 bool BeginsCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
 // As Python's str() writes the value.
-std::string PythonText(const config::Value& value) {
+std::string TagText(const config::Value& value) {
   using Kind = config::Value::Kind;
   switch (value.kind()) {
     case Kind::kNull:
@@ -59,7 +59,7 @@ TagSettings ReadTagSettings(const config::Section& section, std::string_view key
                       kMaxTagKey));
       continue;
     }
-    std::string text = PythonText(value);
+    std::string text = TagText(value);
     if (value.kind() != config::Value::Kind::kString)
       warn(fmt::format("is not text; it is sent as {}", Excerpt(text)));
     result.tags[name] = std::move(text);

@@ -127,13 +127,13 @@ Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Addressing& addressing,
 
 namespace {
 
-struct Named {
+struct NamedEntry {
   std::string id;
   std::string name;
   std::string status;
 };
 
-Named ReadNamed(const json::object& entry) {
+NamedEntry ReadNamedEntry(const json::object& entry) {
   return {TextIn(entry, "id"), TextIn(entry, "name"), TextIn(entry, "status")};
 }
 
@@ -210,8 +210,8 @@ Task<std::string> Lookups::FindNetwork(std::string name_or_id) {
   call.service = Service::kNetwork;
   call.path = "/networks";
   call.query = "name=" + PercentEncoded(name_or_id);
-  std::vector<Named> found = co_await List(session_, std::move(call), "networks", &ReadNamed);
-  std::erase_if(found, [&name_or_id](const Named& network) { return network.name != name_or_id; });
+  std::vector<NamedEntry> found = co_await List(session_, std::move(call), "networks", &ReadNamedEntry);
+  std::erase_if(found, [&name_or_id](const NamedEntry& network) { return network.name != name_or_id; });
   if (found.size() == 1) co_return found.front().id;
   throw Error(Verdict::kInvalid, fmt::format("{} network {} in cloud {}",
                                              found.empty() ? "Unable to find" : "Multiple matches found for",
@@ -263,8 +263,8 @@ Task<std::map<std::string, std::vector<std::string>>> FindActiveImages(Session& 
   call.service = Service::kImage;
   call.path = "/images";
   call.query = NameFilter(names) + "status=active";
-  std::vector<Named> found = co_await List(session, std::move(call), "images", &ReadNamed);
-  for (const Named& image : found) {
+  std::vector<NamedEntry> found = co_await List(session, std::move(call), "images", &ReadNamedEntry);
+  for (const NamedEntry& image : found) {
     if (image.status == "active" && std::ranges::find(names, image.name) != names.end())
       ids[image.name].push_back(image.id);
   }

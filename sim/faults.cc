@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <iterator>
+#include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -10,73 +13,71 @@
 
 namespace nodepool::sim {
 
+using testing::MemoryZk;
+
 Task<> World::BreakThings() {
   double pause = std::chrono::duration<double>(scenario_.trouble.pause).count();
   while (true) {
     co_await loop_.SleepFor(Time(0, 2 * pause));
-    Mishap();
+    BreakOne();
   }
 }
 
-void World::Mishap() {
+namespace {
+
+// What can go wrong, how often it does beside the others, and what it does then.
+struct Fault {
+  std::uint64_t weight;
+  std::function<void()> strike;
+};
+
+}  // namespace
+
+void World::BreakOne() {
   std::size_t index = random_.Below(slots_.size());
   Slot& slot = slots_[index];
-  ProviderName provider = AnyProvider();
+  const ProviderName provider = AnyProvider();
   drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
   int few = 1 + static_cast<int>(random_.Below(3));
-  switch (random_.Below(22)) {
-    case 0:
-    case 1:
-    case 2:
-      return CrashOne(slot);
-    case 3:
-      if (!slot.process || slot.process->is_ending()) return;
-      slot.restart_at = stepper_.now() + Time(1, 60);
-      return slot.process->Stop();
-    case 4:
-    case 5:
-      tasks_.Spawn("cut off", CutOff(index, slot.life, Time(0.1, 6)));
-      return;
-    case 6:
-      tasks_.Spawn("cut off", CutOff(index, slot.life, Time(8, 25)));
-      return;
-    case 7:
-      if (!slot.process || slot.process->is_ending()) return;
-      Trace("the session of " + slot.process->name() + " expires");
-      return slot.process->zk().ExpireSession();
-    case 8:
-      tasks_.Spawn("outage", Outage(provider, Time(2, 60)));
-      return;
-    case 9:
-      for (; few > 0; --few) tasks_.Spawn("occupy", Occupy(provider, Time(5, 60)));
-      return;
-    case 10:
-      return ReplaceConsumer();
-    case 21:
-      return ReplaceImageBuilder();
-    case 11:
-      return zk_.SetLatency(Time(0, 0.2));
-    case 12:
-      return random_.Below(2) == 0 ? cloud.FailNextCreates(few) : cloud.FailNextCreatesWithServer(few);
-    case 14:
-    case 15:
-      if (slot.process) slot.process->Reconfigure(scenario_.Changed(index, random_));
-      return;
-    case 16:
-    case 17:
-      return TakeMachine(provider);
-    case 18:
-      tasks_.Spawn("no quota", Refuse(provider, &ApiWeather::without_quota, Time(1, 60)));
-      return;
-    case 19:
-      tasks_.Spawn("no capacity", Refuse(provider, &ApiWeather::without_capacity, Time(1, 60)));
-      return;
-    case 20:
-      tasks_.Spawn("old lists", ShowOldLists(provider, Time(1, 30)));
-      return;
-    case 13:
-      return random_.Below(2) == 0 ? cloud.HangNextCreates(1) : cloud.FailNextDeletes(few);
+  bool is_running = slot.process && !slot.process->is_ending();
+  auto refuse = [&](std::map<LabelName, int> ApiWeather::*of) {
+    tasks_.Spawn("refuse", Refuse(provider, of, Time(1, 60)));
+  };
+  const std::vector<Fault> faults = {
+      {3, [&] { CrashOne(slot); }},
+      {1, [&] { if (is_running) StopOne(slot); }},
+      {2, [&] { tasks_.Spawn("cut off", CutOff(index, slot.life, Time(0.1, 6))); }},
+      {1, [&] { tasks_.Spawn("cut off", CutOff(index, slot.life, Time(8, 25))); }},
+      {1, [&] { if (is_running) ExpireSession(slot); }},
+      {1, [&] { tasks_.Spawn("outage", Outage(provider, Time(2, 60))); }},
+      {1, [&] { for (; few > 0; --few) tasks_.Spawn("occupy", Occupy(provider, Time(5, 60))); }},
+      {1, [&] { ReplaceConsumer(); }},
+      {1, [&] { zk_.SetLatency(Time(0, 0.2)); }},
+      {1, [&] { random_.Below(2) == 0 ? cloud.FailNextCreates(few) : cloud.FailNextCreatesWithServer(few); }},
+      {1, [&] { random_.Below(2) == 0 ? cloud.HangNextCreates(1) : cloud.FailNextDeletes(few); }},
+      {2, [&] { if (slot.process) slot.process->Reconfigure(scenario_.Changed(index, random_)); }},
+      {2, [&] { TakeMachine(provider); }},
+      {1, [&] { refuse(&ApiWeather::without_quota); }},
+      {1, [&] { refuse(&ApiWeather::without_capacity); }},
+      {1, [&] { tasks_.Spawn("old lists", ShowOldLists(provider, Time(1, 30))); }},
+      {1, [&] { ReplaceImageBuilder(); }},
+  };
+  auto sum = [](std::uint64_t so_far, const Fault& fault) { return so_far + fault.weight; };
+  std::uint64_t drawn = random_.Below(std::accumulate(faults.begin(), faults.end(), std::uint64_t{0}, sum));
+  for (const Fault& fault : faults) {
+    if (drawn < fault.weight) return fault.strike();
+    drawn -= fault.weight;
   }
+}
+
+void World::StopOne(Slot& slot) {
+  slot.restart_at = stepper_.now() + Time(1, 60);
+  slot.process->Stop();
+}
+
+void World::ExpireSession(Slot& slot) {
+  Trace("the session of " + slot.process->name() + " expires");
+  slot.process->zk().ExpireSession();
 }
 
 void World::CrashOne(Slot& slot) {
