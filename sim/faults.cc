@@ -1,5 +1,3 @@
-#include "sim/world.h"
-
 #include <fmt/format.h>
 
 #include <functional>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "async/task.h"
+#include "sim/world.h"
 
 namespace nodepool::sim {
 
@@ -45,17 +44,29 @@ void World::BreakOne() {
   };
   const std::vector<Fault> faults = {
       {3, [&] { CrashOne(slot); }},
-      {1, [&] { if (is_running) StopOne(slot); }},
+      {1,
+       [&] {
+         if (is_running) StopOne(slot);
+       }},
       {2, [&] { tasks_.Spawn("cut off", CutOff(index, slot.life, Time(0.1, 6))); }},
       {1, [&] { tasks_.Spawn("cut off", CutOff(index, slot.life, Time(8, 25))); }},
-      {1, [&] { if (is_running) ExpireSession(slot); }},
+      {1,
+       [&] {
+         if (is_running) ExpireSession(slot);
+       }},
       {1, [&] { tasks_.Spawn("outage", Outage(provider, Time(2, 60))); }},
-      {1, [&] { for (; few > 0; --few) tasks_.Spawn("occupy", Occupy(provider, Time(5, 60))); }},
+      {1,
+       [&] {
+         for (; few > 0; --few) tasks_.Spawn("occupy", Occupy(provider, Time(5, 60)));
+       }},
       {1, [&] { ReplaceConsumer(); }},
       {1, [&] { zk_.SetLatency(Time(0, 0.2)); }},
       {1, [&] { random_.Below(2) == 0 ? cloud.FailNextCreates(few) : cloud.FailNextCreatesWithServer(few); }},
       {1, [&] { random_.Below(2) == 0 ? cloud.HangNextCreates(1) : cloud.FailNextDeletes(few); }},
-      {2, [&] { if (slot.process) slot.process->Reconfigure(scenario_.Changed(index, random_)); }},
+      {2,
+       [&] {
+         if (slot.process) slot.process->Reconfigure(scenario_.Changed(index, random_));
+       }},
       {2, [&] { TakeMachine(provider); }},
       {1, [&] { refuse(&ApiWeather::without_quota); }},
       {1, [&] { refuse(&ApiWeather::without_capacity); }},

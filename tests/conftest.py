@@ -36,7 +36,18 @@ OPTIONAL = {
 }
 
 
+def put_long_ones_first(items):
+    """Workers get chunks of the list at first: the long tests begin at once, in different workers, and not at the end."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    chunk = max(len(items) // workers // 4, 2)  # as xdist's LoadScheduling has it
+    long = [item for item in items if item.get_closest_marker("long")]
+    items[:] = [item for item in items if item not in long]
+    for number, item in enumerate(long):
+        items.insert(number % workers * chunk + number // workers, item)
+
+
 def pytest_collection_modifyitems(items):
+    put_long_ones_first(items)
     for item in items:
         variable = OPTIONAL.get(item.path.relative_to(ROOT / "tests").parts[0])
         if variable is not None and variable not in os.environ:

@@ -207,11 +207,14 @@ class LauncherFixture : public ::testing::Test {
   }
 
   // --- Time -----------------------------------------------------------------
+  // Looks ten times a second, and not while nothing happens.
   bool Await(std::function<bool()> condition, Duration limit = std::chrono::seconds(120)) {
     SteadyTime end = time_.loop().SteadyNow() + limit;
     while (!condition()) {
-      if (time_.loop().SteadyNow() >= end) return false;
-      time_.Advance(std::chrono::milliseconds(100));
+      Duration left = end - time_.loop().SteadyNow();
+      if (left <= Duration(0)) return false;
+      Duration quiet = time_.Idle().value_or(left);
+      time_.Advance(std::max<Duration>(std::chrono::milliseconds(100), std::min(quiet, left)));
     }
     return true;
   }

@@ -43,8 +43,8 @@ def test_the_policy_has_exactly_the_calls_of_the_driver():
         called |= {f"ec2:{action}" for action in re.findall(r'Query(?: query)?\("(\w+)"\)', source) if action not in OF_STS}
         called |= {f"servicequotas:{action}" for action in re.findall(r"ServiceQuotasV\d+\.(\w+)", source)}
     assert len(called) >= 8
-    called |= {f"ebs:{operation}" for operation in operations("src/drivers/aws/api/storage.cc")}
-    of_bucket = {f"s3:{RIGHTS_OF_S3.get(operation, operation)}" for operation in operations("src/drivers/aws/api/storage.cc")}
+    called |= {f"ebs:{operation}" for operation in operations("src/drivers/aws/api/ebs.cc")}
+    of_bucket = {f"s3:{RIGHTS_OF_S3.get(operation, operation)}" for operation in operations("src/drivers/aws/api/s3.cc")}
     everywhere, bucket = json.loads(indented_block("{"))["Statement"]
     assert everywhere["Action"] == sorted(called | BESIDE)
     assert bucket["Action"] == sorted(of_bucket | TAGS_OF_OBJECTS)

@@ -85,6 +85,7 @@ def wait_begun(nodes, tmp_path, url=None):
 
 
 # EXEC-15
+@pytest.mark.long
 def test_a_server_that_is_away_does_not_end_the_command(nodes, tmp_path):
     running, go = wait_begun(nodes, tmp_path)
     os.kill(nodes.launcher.pid, signal.SIGKILL)
@@ -112,6 +113,7 @@ def test_a_server_that_comes_back_is_asked_on(nodes, tmp_path):
 
 
 # EXEC-15
+@pytest.mark.long
 def test_the_command_ends_with_the_lease(nodes, tmp_path):
     running, _ = wait_begun(nodes, tmp_path)
     nodes.launcher.pause()

@@ -73,6 +73,7 @@ def test_the_request_has_standard_fields_only(site):
 
 
 # REQ-3
+@pytest.mark.long
 def test_a_lease_that_is_not_renewed_is_back_within_two_seconds(site, leases):
     client, tree = leases.client("ci"), site.observer()
     kept, lapsed = client.make(lease=30), client.make(lease=30)

@@ -90,6 +90,7 @@ def assert_nothing_left(images):
     wait_for(lambda: not loop_devices(images.work) and not temporary(images), "no temporary file is left", 10)
 
 
+@pytest.mark.long
 def test_an_image_of_disk_image_create_boots(images):
     config, builder = start(images, image(images, formats=["raw"]))
     build, number = images.wait_upload("tiny", seconds=BUILD_SECONDS)
@@ -111,6 +112,7 @@ def test_an_image_of_disk_image_create_boots(images):
     assert_nothing_left(images)
 
 
+@pytest.mark.long
 def test_a_failing_element(images):
     config, builder = start(images, image(images, env={"DIB_TEST_FAIL": 3}))
     wait_for(lambda: "ended with 3" in builder.output(), "the build fails", BUILD_SECONDS)
@@ -123,6 +125,7 @@ def test_a_failing_element(images):
 
 
 # builder.md 8.6, 20.6, D-41: told to end, disk-image-create unmounts and removes what it has made
+@pytest.mark.long
 def test_a_build_that_takes_too_long_leaves_nothing(images):
     # Beside other tests on a slow machine it takes long until the build works in its chroot.
     _, builder = start(images, image(images, env={"DIB_TEST_SLEEP": 1000}, **{"build-timeout": 120}))

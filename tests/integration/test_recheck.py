@@ -1,4 +1,6 @@
 """Ready nodes are checked again by a command on the launcher's host."""
+import pytest
+
 from nodepool_helpers import fake_provider
 from services import free_port, wait_for
 from web_client import get
@@ -12,6 +14,7 @@ exit 3
 
 
 # BB-48
+@pytest.mark.long
 def test_a_node_that_the_command_fails_is_replaced(site, tmp_path):
     check, log, sick = (tmp_path / name for name in ("check-node", "log", "sick"))
     check.write_text(CHECK.format(log=log, sick=sick))

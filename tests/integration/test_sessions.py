@@ -43,6 +43,7 @@ def test_zookeeper_killed_and_restarted_amid_requests(private_site):
     assert_each_node_has_one_owner(tree, records, requests)
 
 
+@pytest.mark.long
 def test_zookeeper_hangs_for_a_while(private_site):
     """SIGSTOP of the server: the launcher waits and goes on."""
     launcher = private_site.launcher()

@@ -57,6 +57,7 @@ class Consumer:
 
 
 # BB-21
+@pytest.mark.long
 def test_every_request_is_served_though_launchers_and_servers_are_killed(tmp_path, ensemble, site):
     """Two launchers share a pool; the cloud is a directory, so that machines outlive their launcher."""
     cloud = tmp_path / "cloud"

@@ -243,6 +243,7 @@ def servers(tmp_path_factory):
         server.stop()
 
 
+@pytest.mark.long
 def test_same_answers(servers):
     count = raw.from_environment("NODEPOOL_ZOOKEEPER_SEQUENCES", 300)
     for seed in range(count):

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <nodepool/async/blocking_pool.h>
-#include <nodepool/driver/cloud/cloud_adapter.h>
+#include <nodepool/driver/cloud/adapter.h>
 
 #include <memory>
 

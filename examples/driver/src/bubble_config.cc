@@ -1,6 +1,5 @@
 #include "bubble_config.h"
 
-#include <nodepool/driver/cloud/section.h>
 #include <nodepool/driver/provider_section.h>
 
 namespace bubble {

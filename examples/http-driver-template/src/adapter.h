@@ -1,9 +1,8 @@
 #pragma once
 
+#include <nodepool/driver/cloud/adapter.h>
 #include <nodepool/driver/cloud/api/list_cache.h>
-#include <nodepool/driver/cloud/cloud_adapter.h>
-#include <nodepool/driver/cloud/framework.h>
-#include <nodepool/net/http/curl_client.h>
+#include <nodepool/net/http/http_client.h>
 
 #include <memory>
 #include <vector>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
@@ -28,6 +29,12 @@ class VirtualTime {
     loop_.RunReady();
     while (clock_.has_timers() && clock_.next_timer() <= end) Step();
     PassTime(end);
+  }
+
+  // Until the next timer is due; none: nothing will happen any more.
+  std::optional<Duration> Idle() const {
+    if (!clock_.has_timers()) return std::nullopt;
+    return std::max(Duration(0), clock_.next_timer() - clock_.SteadyNow());
   }
 
   // Runs until `is_reached` returns true, at most for `limit` of virtual time; returns whether it

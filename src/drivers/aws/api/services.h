@@ -12,8 +12,9 @@
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/api/api_client.h"
 #include "driver/cloud/api/json_calls.h"
+#include "drivers/aws/api/ebs.h"
+#include "drivers/aws/api/s3.h"
 #include "drivers/aws/api/service_calls.h"
-#include "drivers/aws/api/storage.h"
 #include "drivers/aws/config/aws_config.h"
 #include "drivers/aws/credentials/account.h"
 

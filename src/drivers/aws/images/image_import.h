@@ -12,8 +12,9 @@
 #include "async/task_group.h"
 #include "driver/cloud/images/image_file.h"
 #include "driver/cloud/images/staged_images.h"
+#include "drivers/aws/api/ebs.h"
+#include "drivers/aws/api/s3.h"
 #include "drivers/aws/api/services.h"
-#include "drivers/aws/api/storage.h"
 #include "drivers/aws/compute/disks.h"
 #include "drivers/aws/config/aws_config.h"
 

@@ -7,7 +7,8 @@
 #include "async/testing/virtual_time.h"
 #include "base/crypto.h"
 #include "base/text.h"
-#include "drivers/aws/api/storage.h"
+#include "drivers/aws/api/ebs.h"
+#include "drivers/aws/api/s3.h"
 #include "drivers/aws/images/image_import.h"
 
 namespace nodepool::drivers::aws {
