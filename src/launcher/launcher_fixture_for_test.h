@@ -210,7 +210,11 @@ class LauncherFixture : public ::testing::Test {
   // Looks ten times a second, and not while nothing happens.
   bool Await(std::function<bool()> condition, Duration limit = std::chrono::seconds(120)) {
     SteadyTime end = time_.loop().SteadyNow() + limit;
-    while (!condition()) {
+    auto is_reached = [&] {
+      time_.Advance(Duration(0));  // what is ready
+      return condition();
+    };
+    while (!is_reached()) {
       Duration left = end - time_.loop().SteadyNow();
       if (left <= Duration(0)) return false;
       Duration quiet = time_.Idle().value_or(left);

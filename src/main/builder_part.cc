@@ -1,9 +1,10 @@
-#include "main/builder_part.h"
-
 #include <filesystem>
+#include <string>
 
+#include "builder/builder.h"
 #include "builder/files/local_files.h"
 #include "daemon/web_address.h"
+#include "main/parts.h"
 #include "process/command.h"
 
 namespace nodepool {
@@ -24,7 +25,26 @@ builder::Builder::Options BuilderSetup(const daemon::BuilderOptions& options, co
   return setup;
 }
 
-}  // namespace
+// The builder as a part of a daemon, with its dependencies.
+class BuilderPart : public daemon::Part {
+ public:
+  BuilderPart(daemon::Runtime& runtime, zk::Client& client, const daemon::BuilderOptions& options,
+              const std::string& images_dir);
+
+  Task<> Start() override { return builder_.Start(); }
+  void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) override {
+    builder_.Reconfigure(std::move(config));
+  }
+  void ConfigurationRejected(const std::optional<RejectedConfiguration>& rejected) override {
+    builder_.ConfigurationRejected(rejected);
+  }
+  Task<> Stop() override { return builder_.Stop(); }
+
+ private:
+  process::SystemRunner runner_;
+  builder::DirectoryFiles files_;
+  builder::Builder builder_;
+};
 
 BuilderPart::BuilderPart(daemon::Runtime& runtime, zk::Client& client, const daemon::BuilderOptions& options,
                          const std::string& images_dir)
@@ -32,5 +52,13 @@ BuilderPart::BuilderPart(daemon::Runtime& runtime, zk::Client& client, const dae
       files_(runtime.blocking_pool),
       builder_(runtime.loop, runtime.random, runtime.blocking_pool, runtime.metrics, client, runtime.drivers,
                runner_, files_, runtime.config, BuilderSetup(options, images_dir, runtime.random)) {}
+
+}  // namespace
+
+std::unique_ptr<daemon::Part> MakeBuilderPart(daemon::Runtime& runtime, zk::Client& client,
+                                              const daemon::BuilderOptions& options,
+                                              const std::string& images_dir) {
+  return std::make_unique<BuilderPart>(runtime, client, options, images_dir);
+}
 
 }  // namespace nodepool

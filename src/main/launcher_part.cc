@@ -1,5 +1,3 @@
-#include "main/launcher_part.h"
-
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -8,9 +6,14 @@
 
 #include "base/version.h"
 #include "daemon/web_address.h"
+#include "launcher/launcher.h"
+#include "main/parts.h"
 #include "net/http/http_client.h"
+#include "net/http/http_server.h"
+#include "web/access/access.h"
 #include "web/launcher_site.h"
 #include "web/page/page.h"
+#include "web/router.h"
 
 namespace nodepool {
 namespace {
@@ -47,7 +50,45 @@ std::optional<CertificateFiles> CertificateOf(const config::WebAppSettings& sett
   return CertificateFiles{settings.tls->cert, settings.tls->key};
 }
 
-}  // namespace
+// The launcher as a part of a daemon.
+class LauncherPart : public daemon::Part {
+ public:
+  LauncherPart(daemon::Runtime& runtime, zk::Client& client, const daemon::Options& options,
+               launcher::Duties duties);
+
+  launcher::Launcher& launcher() { return launcher_; }
+
+  Task<> Start() override { return launcher_.Start(); }
+  void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) override {
+    launcher_.Reconfigure(std::move(config));
+  }
+  void ConfigurationRejected(const std::optional<RejectedConfiguration>& rejected) override {
+    launcher_.ConfigurationRejected(rejected);
+  }
+  Task<> Stop() override { return launcher_.Stop(); }
+
+ private:
+  launcher::Launcher launcher_;
+};
+
+// The launcher's web server, which serves before the launcher starts and until it has stopped.
+class WebPart : public daemon::Part {
+ public:
+  WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher);
+
+  void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) override { Configure(*config); }
+  void Prepare() override { server_.Listen(settings_.listen_address, settings_.port); }
+  Task<> Stop() override { return server_.Stop(); }
+
+ private:
+  void Configure(const driver::LoadedConfig& config);
+  void Announce(daemon::Runtime& runtime, launcher::Launcher& launcher);
+
+  config::WebAppSettings settings_;
+  web::Access access_;
+  web::Router router_;
+  net::HttpServer server_;
+};
 
 LauncherPart::LauncherPart(daemon::Runtime& runtime, zk::Client& client, const daemon::Options& options,
                            launcher::Duties duties)
@@ -78,6 +119,16 @@ void WebPart::Announce(daemon::Runtime& runtime, launcher::Launcher& launcher) {
 void WebPart::Configure(const driver::LoadedConfig& config) {
   access_.Configure(config.common);
   if (driver::ProviderThatReachesThisHost(config)) access_.DistrustThisHost();
+}
+
+}  // namespace
+
+LauncherParts MakeLauncherParts(daemon::Runtime& runtime, zk::Client& client, const daemon::Options& options,
+                                LauncherRole role) {
+  launcher::Duties duties{.launches = role.launches, .deletes = role.deletes};
+  auto launcher = std::make_unique<LauncherPart>(runtime, client, options, duties);
+  auto web = role.has_web ? std::make_unique<WebPart>(runtime, launcher->launcher()) : nullptr;
+  return {std::move(launcher), std::move(web)};
 }
 
 }  // namespace nodepool

@@ -1,6 +1,6 @@
 #include "daemon/program.h"
-#include "main/builder_part.h"
 #include "main/builtin_drivers.h"
+#include "main/parts.h"
 
 namespace nodepool {
 namespace {
@@ -9,7 +9,7 @@ daemon::Parts MakeParts(const daemon::BuilderOptions& options, daemon::Runtime& 
   const auto& images_dir = runtime.config->common.images_dir;
   if (!images_dir) throw Error(Verdict::kInvalid, options.config_path + ": the builder needs images-dir");
   daemon::Parts parts;
-  parts.push_back(std::make_unique<BuilderPart>(runtime, client, options, *images_dir));
+  parts.push_back(MakeBuilderPart(runtime, client, options, *images_dir));
   return parts;
 }
 

@@ -1,18 +1,17 @@
 #include "daemon/options.h"
 #include "daemon/program.h"
 #include "main/builtin_drivers.h"
-#include "main/launcher_part.h"
+#include "main/parts.h"
 
 namespace nodepool {
 namespace {
 
 daemon::Parts MakeParts(const daemon::LauncherOptions& options, daemon::Runtime& runtime,
                         zk::Client& client) {
+  auto [launcher, web] = MakeLauncherParts(runtime, client, options, {.has_web = !options.is_without_webapp});
   daemon::Parts parts;
-  auto launcher = std::make_unique<LauncherPart>(runtime, client, options, launcher::Duties{});
-  launcher::Launcher& shown = launcher->launcher();
   parts.push_back(std::move(launcher));
-  if (!options.is_without_webapp) parts.push_back(std::make_unique<WebPart>(runtime, shown));
+  if (web) parts.push_back(std::move(web));
   return parts;
 }
 

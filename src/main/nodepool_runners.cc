@@ -1,14 +1,14 @@
 #include "daemon/options.h"
 #include "daemon/program.h"
 #include "main/builtin_drivers.h"
-#include "main/runners_part.h"
+#include "main/parts.h"
 
 namespace nodepool {
 namespace {
 
 daemon::Parts MakeRunnersParts(daemon::Runtime& runtime, zk::Client& client) {
   daemon::Parts parts;
-  parts.push_back(std::make_unique<RunnersPart>(runtime, client));
+  parts.push_back(MakeRunnersPart(runtime, client));
   return parts;
 }
 

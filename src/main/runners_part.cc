@@ -1,12 +1,16 @@
-#include "main/runners_part.h"
-
 #include <fmt/format.h>
+
+#include <string>
 
 #include "base/version.h"
 #include "daemon/web_address.h"
+#include "main/parts.h"
+#include "net/http/http_client.h"
 #include "runners/forgejo/forgejo_service.h"
 #include "runners/github/actions_service.h"
 #include "runners/github/rest_service.h"
+#include "runners/node/runner_nodes.h"
+#include "runners/runners.h"
 
 namespace nodepool {
 namespace {
@@ -27,7 +31,23 @@ runners::Runners::Connect ConnectWith(daemon::Runtime& runtime, net::HttpClient&
   };
 }
 
-}  // namespace
+// The runners of CI services as a part of a daemon, with its dependencies.
+class RunnersPart : public daemon::Part {
+ public:
+  RunnersPart(daemon::Runtime& runtime, zk::Client& client);
+
+  Task<> Start() override { return runners_.Start(runtime_.config->common.runners); }
+  void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) override {
+    runners_.Reconfigure(config->common.runners);
+  }
+  Task<> Stop() override { return runners_.Stop(); }
+
+ private:
+  daemon::Runtime& runtime_;
+  net::CurlClient http_;
+  runners::SshNodes nodes_;
+  runners::Runners runners_;
+};
 
 RunnersPart::RunnersPart(daemon::Runtime& runtime, zk::Client& client)
     : runtime_(runtime),
@@ -35,5 +55,11 @@ RunnersPart::RunnersPart(daemon::Runtime& runtime, zk::Client& client)
       nodes_(runtime.loop),
       runners_(runtime.loop, runtime.random, runtime.metrics, client, nodes_, ConnectWith(runtime, http_),
                daemon::Hostname()) {}
+
+}  // namespace
+
+std::unique_ptr<daemon::Part> MakeRunnersPart(daemon::Runtime& runtime, zk::Client& client) {
+  return std::make_unique<RunnersPart>(runtime, client);
+}
 
 }  // namespace nodepool

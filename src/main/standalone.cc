@@ -1,27 +1,25 @@
 #include "main/standalone.h"
 
-#include "main/builder_part.h"
 #include "main/builtin_drivers.h"
-#include "main/launcher_part.h"
-#include "main/runners_part.h"
+#include "main/parts.h"
 
 namespace nodepool {
 namespace {
 
 daemon::Parts MakeParts(const daemon::StandaloneOptions& options, daemon::Runtime& runtime,
                         zk::Client& client) {
+  auto [launcher, web] = MakeLauncherParts(runtime, client, options,
+                                           {.launches = !options.is_without_launches,
+                                            .deletes = !options.is_without_deletes,
+                                            .has_web = !options.is_without_webapp});
   daemon::Parts parts;
-  launcher::Duties duties{.launches = !options.is_without_launches, .deletes = !options.is_without_deletes};
-  auto launcher = std::make_unique<LauncherPart>(runtime, client, options, duties);
-  launcher::Launcher& shown = launcher->launcher();
   parts.push_back(std::move(launcher));
   const auto& images_dir = runtime.config->common.images_dir;
   if (!images_dir) runtime.logger.Info("There is no images-dir, so no images are built");
   if (images_dir && !options.is_without_builder)
-    parts.push_back(std::make_unique<BuilderPart>(runtime, client, options, *images_dir));
-  if (!runtime.config->common.runners.empty())
-    parts.push_back(std::make_unique<RunnersPart>(runtime, client));
-  if (!options.is_without_webapp) parts.push_back(std::make_unique<WebPart>(runtime, shown));
+    parts.push_back(MakeBuilderPart(runtime, client, options, *images_dir));
+  if (!runtime.config->common.runners.empty()) parts.push_back(MakeRunnersPart(runtime, client));
+  if (web) parts.push_back(std::move(web));
   return parts;
 }
 
