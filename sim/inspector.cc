@@ -153,6 +153,10 @@ void Inspector::OnContender(std::map<Id, Contenders>& locks, const Id& id, const
   if (!stat) return;  // created and removed in one transaction
   auto& contenders = locks[id];
   contenders.emplace(number, stat->ephemeral_owner);
+  // Its consumer would find the node locked when it gets it.
+  bool is_own = contenders.size() > 1 && contenders.begin()->second == stat->ephemeral_owner;
+  if (is_own)
+    Report(fmt::format("{} contends for {}, which it has locked itself", NameOf(writer_), id), {id.value});
   if (trace) {
     std::string_view how = contenders.size() == 1 ? "is locked" : "is also wanted";
     trace(fmt::format("{} {} by {}", id, how, NameOf(writer_)));

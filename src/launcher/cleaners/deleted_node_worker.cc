@@ -213,7 +213,18 @@ Task<> DeletedNodeWorker::HoldIfNoted(store::LockedNode& node, std::optional<Hol
   if (is_held) logger_.About(log::OfNode(node.id())).Info("{}", Excerpt(note->comment, 300));
 }
 
+// Whether somebody launches the node. `building` is written together with the lock, but the cache may show
+// the lock later; to contend for it would keep the request's client from locking the node. A read is cheaper.
+Task<bool> DeletedNodeWorker::IsBeingLaunched(NodeId id) {
+  const store::StoredNode* cached = context_.caches.nodes.Find(id);
+  if (cached == nullptr || cached->record.state != NodeState::kBuilding) co_return false;
+  std::vector<std::string> contenders = co_await context_.store.nodes.Contenders(std::move(id));
+  co_return !contenders.empty();
+}
+
 Task<> DeletedNodeWorker::Delete(NodeId id) {
+  bool is_launched = co_await IsBeingLaunched(id);
+  if (is_launched) co_return;
   auto locked = co_await context_.store.nodes.TryLockFree(id);
   if (!locked) co_return;
   std::optional<store::LockedNode> node = std::move(locked->node);

@@ -62,6 +62,7 @@ class DeletedNodeWorker {
   void FreeNode(const NodeId& id);
   // Runs `task`, and says afterwards that the node may be done.
   Task<> ThenNotify(Task<> task);
+  Task<bool> IsBeingLaunched(NodeId id);
   Task<> Delete(NodeId id);
   Task<std::optional<Node>> DeleteLocked(std::optional<store::LockedNode>& node,
                                          std::optional<HoldNote> note);
@@ -101,6 +102,7 @@ class DrainWorker {
 
  private:
   Task<> Run();
+  Task<bool> IsBeingLaunched(NodeId id);
   Task<> Delete(NodeId id);
   void Sweep();
   void AddNodesOf(const ProviderName& provider);
