@@ -112,3 +112,11 @@ def test_links_lead_to_files_and_headings(tree):
         "1: none.md: there is no such file", "2: spec/launcher.md#2-parts: there is no such heading",
         "3: #b: there is no such heading"]
     assert tree.faults("README.md", "[x](docs/spec/launcher.md#21-loop)\n") == []
+
+
+def test_sources_by_the_end_of_their_path(tree):
+    tree.write("src/launcher/pool.h", "#pragma once\n")
+    page = "Start at `launcher/pool.h`, then `src/launcher/pool.h`.\n\n`launcher/former.h` is gone, as is `former.h`.\n"
+    assert tree.faults("docs/a.md", page) == ["3: launcher/former.h: there is no such source"]
+    assert tree.faults("src/b.cc", "// As launcher/former.h has it.\n") == ["1: launcher/former.h: there is no such source"]
+    assert tree.faults("src/b.cc", '#include "launcher/former.h"  // launcher/pool.h\n') == []

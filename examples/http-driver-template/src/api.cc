@@ -14,7 +14,7 @@ using nodepool::Verdict;
 
 Task<Signer::Renew> Signer::Sign(nodepool::net::HttpCall& call) {
   call.headers.emplace_back("Authorization", "Bearer " + token_);
-  co_return Renew();  // a token that is refused stays so; api/credential_source.h renews others
+  co_return Renew();  // a token that is refused stays so; api/credentials.h renews others
 }
 
 api::Fault ReadRefusal(int status, std::string_view body) {

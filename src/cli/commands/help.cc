@@ -76,7 +76,7 @@ int WriteValues(const Values& values, std::ostream& out) {
   return 0;
 }
 
-// The kinds of values that shells complete (cli/reference/completion.cc): labels, providers and images from
+// The kinds of values that shells complete (cli/reference/completions.cc): labels, providers and images from
 // the configuration; nodes, requests, both, and builds from ZooKeeper.
 std::vector<std::string> ValueKinds() {
   std::vector<std::string> kinds;
