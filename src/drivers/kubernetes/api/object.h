@@ -47,7 +47,8 @@ struct Object {
   std::vector<Container> containers;
   std::string node;                   // where a pod runs
   bool runs_default_command = false;  // a pod that ignores the request to end
-  // Of a pod what it requests, of a node what pods may have there, of a quota its limits (config/kubernetes_config.h).
+  // Of a pod what it requests, of a node what pods may have there, of a quota its limits
+  // (config/kubernetes_config.h).
   Resources amounts;
   Resources used;            // of a quota
   bool is_scoped = false;    // a quota for some pods of its namespace only
