@@ -113,18 +113,30 @@ function(nodepool_build_quickly target)
   endif()
 endfunction()
 
-# nodepool_test(<name> SOURCES ... [DEPS ...] [LIBS ...]): one binary, registered
-# with CTest by name; the tests inside run in any order and beside each other. The target
+# nodepool_test(<name> [SHARDS n] SOURCES ... [DEPS ...] [LIBS ...]): one binary, registered
+# with CTest by name, or as n tests that run a part of it each; the tests inside run in any order and beside each other. The target
 # `unit_tests` builds all of them, `all` builds none.
 function(nodepool_test name)
   if(NOT NODEPOOL_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "" "SHARDS" "SOURCES;DEPS;LIBS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
   add_dependencies(unit_tests ${name})
   target_link_libraries(${name} PRIVATE np_options ${arg_DEPS} ${arg_LIBS} GTest::gmock GTest::gtest_main)
   nodepool_build_quickly(${name})
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  if(NOT arg_SHARDS)
+    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+    return()
+  endif()
+  foreach(number RANGE 1 ${arg_SHARDS})
+    math(EXPR index "${number} - 1")
+    # Programs of one name that begin together would choose the same file.
+    add_test(NAME ${name}_${number}
+      COMMAND ${name} --gtest_brief=1 --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}_${number}.xml)
+    set_tests_properties(${name}_${number} PROPERTIES TIMEOUT 600
+      COST 90  # with sanitizers they take as long as all others; they begin first
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()
