@@ -138,11 +138,7 @@ TEST(RealConfigsTest, HistoricKeysAreExplained) {
   EXPECT_TRUE(explained);
 }
 
-}  // namespace
-
 // Production configurations, read by the real driver with clouds of the names that they use.
-
-namespace {
 
 std::vector<std::string> ValidConfigs() {
   std::ifstream file(RealConfigPath("verdicts.json"));

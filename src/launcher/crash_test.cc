@@ -282,10 +282,6 @@ TEST_F(CrashTest, NextLauncherFindsWhatTheLastOneLeft) {
   EXPECT_TRUE(Await([&] { return Nodes().size() == 5 && cloud().servers().size() == 5; }, seconds(125)));
 }
 
-}  // namespace
-
-namespace {
-
 using std::chrono::minutes;
 using std::chrono::seconds;
 
@@ -359,10 +355,6 @@ TEST_F(SessionTest, LauncherThatComesBackWritesNothingUnderItsOldLocks) {
   EXPECT_EQ(ToJson(*Read(id)), ToJson(served));
   EXPECT_EQ(Nodes(), served.nodes);
 }
-
-}  // namespace
-
-namespace {
 
 class StopTest : public LauncherTest {
  protected:

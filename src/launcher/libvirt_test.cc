@@ -217,12 +217,8 @@ TEST_F(ChangeTest, ALaunchEndsOnAHostThatIsRemovedAndItsNodeNamesTheHost) {
   EXPECT_TRUE(Await([&] { return Nodes().empty() && Host().domains.empty(); }));
 }
 
-}  // namespace
-
 // A launcher of the libvirt driver dies at any moment of a machine's life: at each write of a record, and at
 // each call that changes its host.
-
-namespace {
 
 using std::chrono::minutes;
 using Fault = testing::FaultyZk::Fault;

@@ -220,12 +220,8 @@ TEST_F(MinReadyImageTest, ALabelWithoutFlavorIsAnnouncedThoughNobodyAsksForIt) {
                             LabelName("broken"), ::testing::HasSubstr("no flavor for label broken"))));
 }
 
-}  // namespace
-
 // What a request costs does not depend on how many there are: counts of what the loop runs and of decisions,
 // not times.
-
-namespace {
 
 constexpr int kFew = testing::Often(200, 40);
 constexpr int kMany = testing::Often(2000, 240);

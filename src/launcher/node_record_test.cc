@@ -196,10 +196,6 @@ TEST_F(NodeRecordTest, ProviderWithoutTheUploadIsPassedOver) {  // LA-41
   EXPECT_EQ(cloud("b").servers().size(), 2u);
 }
 
-}  // namespace
-
-namespace {
-
 using std::chrono::seconds;
 
 class ReuseTest : public LauncherTest {
@@ -366,10 +362,6 @@ TEST_F(ZoneTest, RenamedZonesAreFollowed) {  // LA-23
   ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
   EXPECT_THAT(ZonesOf(id), ::testing::ElementsAre("new"));
 }
-
-}  // namespace
-
-namespace {
 
 using std::chrono::minutes;
 

@@ -238,11 +238,7 @@ TEST_F(ConfiguredFaultTest, AtAReloadAProviderThatRunsKeepsItsConfiguration) {
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 
-}  // namespace
-
 // What a cloud refuses: for quota, or since it has none (launcher.md 15.3).
-
-namespace {
 
 using driver::Refusal;
 using std::chrono::minutes;

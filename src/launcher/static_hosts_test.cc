@@ -202,11 +202,7 @@ TEST_F(StaticHostsTest, UnusedHostsAreNeverDeletedForCapacity) {  // D-22
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 
-}  // namespace
-
 // Static hosts that several launchers serve, one of which registers them without a lock.
-
-namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;

@@ -219,11 +219,7 @@ TEST_F(RunnersTest, WithoutCapacityRequestsWait) {
   EXPECT_TRUE(AwaitAllDone());
 }
 
-}  // namespace
-
 // Runs: a runner on its node, and what goes wrong with it.
-
-namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;

@@ -210,11 +210,7 @@ TEST_F(RunnersTest, ASetAtRestCostsHardlyAnyCalls) {
   for (const auto& [call, count] : daemon.connection->calls) EXPECT_EQ(count, 0) << call;
 }
 
-}  // namespace
-
 // What a daemon leaves when it dies at any moment, and that another one ends it (runners.md 11).
-
-namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -332,11 +328,7 @@ TEST_F(RunnersTest, AStormLeavesNothing) {
   EXPECT_LE(most_nodes_, 25);
 }
 
-}  // namespace
-
 // What is seen of jobs: beside their nodes, in records, in metrics.
-
-namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;

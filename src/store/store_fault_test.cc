@@ -242,10 +242,6 @@ TEST(StoreLostAnswersTest, ACreatedZnodeIsSearchedInTheNewestState) {
 INSTANTIATE_TEST_SUITE_P(Faults, StoreFaultTest, ::testing::Values(Fault::kBefore, Fault::kAfter),
                          [](const auto& info) { return info.param == Fault::kBefore ? "Before" : "After"; });
 
-}  // namespace
-
-namespace {
-
 TEST(NodeOwnershipTest, AClaimedNodeIsItsOwnersUntilItIsReleased) {
   World w;
   NodeId node = w.Run(w.store.nodes.Create(InitNode()));
@@ -283,10 +279,6 @@ TEST(NodeOwnershipTest, ANodeThatIsLockedOrWhoseRequestIsGoneCannotBeClaimed) {
   EXPECT_EQ(w.Run(w.store.nodes.Owner(node)), std::nullopt);
   EXPECT_FALSE(w.Run(w.store.nodes.Claim(NodeId("0000009999"), "me", ToState(NodeState::kInUse), request)));
 }
-
-}  // namespace
-
-namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -334,10 +326,6 @@ TEST_F(MinReadyRequestsTest, ALostAnswerMakesNoSecondRequest) {
   EXPECT_FALSE(Create(1, version));
   EXPECT_EQ(world_.Children("/nodepool/requests").size(), 1u);
 }
-
-}  // namespace
-
-namespace {
 
 using nodepool::testing::FaultyZk;
 

@@ -160,10 +160,6 @@ TEST_F(ChangeNodeTest, ALockedNodeIsAnErrorAfterFiveSeconds) {
   time_.Run(lock->Unlock());
 }
 
-}  // namespace
-
-namespace {
-
 class JobsCommandTest : public CommandTest {
  protected:
   std::string Create(std::string name, std::optional<std::int64_t> limit) {
@@ -238,11 +234,7 @@ TEST_F(JobsCommandTest, NamesThatCannotBeMeant) {
     EXPECT_THAT(refusal(bad), HasSubstr("NAME"));
 }
 
-}  // namespace
-
 // What `nodepool runners` prints about sets of runners and their jobs.
-
-namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;

@@ -125,11 +125,7 @@ TEST_F(EraseTest, ANameThatNobodyKnowsIsNotAskedAbout) {
   EXPECT_EQ(out_.str(), "There are no records of provider new\n");
 }
 
-}  // namespace
-
 // Commands that query clouds.
-
-namespace {
 
 using ::testing::HasSubstr;
 

@@ -303,12 +303,8 @@ TEST_F(StatusTest, ImageStatusForPeople) {
             "+-------+--------+------------+-------------+--------------+----------------+\n");
 }
 
-}  // namespace
-
 // The problems of `nodepool status`: what comes first, how many requests each delays, since when, and that
 // nothing is shown as healthy that is not.
-
-namespace {
 
 namespace json = boost::json;
 

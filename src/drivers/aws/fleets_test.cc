@@ -389,11 +389,7 @@ TEST_F(AwsCandidatesTest, DedicatedHostsInSeveralZones) {
   EXPECT_TRUE(std::ranges::all_of(ec2.hosts, [](const auto& host) { return host.second.is_released; }));
 }
 
-}  // namespace
-
 // Spot instances that AWS takes away, and what is read for the diagnosis of failed launches.
-
-namespace {
 
 using namespace std::chrono_literals;
 

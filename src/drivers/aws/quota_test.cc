@@ -202,11 +202,7 @@ TEST(JsonFaultTest, CodesHaveSeveralForms) {
   EXPECT_EQ(ReadJsonFault(400, R"({"__type": "UnrecognizedClientException"})").refuses_signature, true);
 }
 
-}  // namespace
-
 // Nodes on dedicated hosts (driver-aws.md 10).
-
-namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;

@@ -98,11 +98,7 @@ TEST_F(GceQuotaTest, WhatIsWrongIsFound) {
               ::testing::ElementsAre(HasSubstr("cloud image other: project debian-cloud has no image")));
 }
 
-}  // namespace
-
 // Uploads of images (driver-gce.md 13, 16).
-
-namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

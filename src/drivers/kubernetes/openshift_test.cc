@@ -201,11 +201,7 @@ TEST_F(OpenshiftPodsTest, LeakedPodsOfPoolsWhoseNamesBeginAlike) {
   EXPECT_EQ(imposter.objects.count("/api/v1/namespaces/main-b/pods/small-0000000008"), 0u);
 }
 
-}  // namespace
-
 // What is of another installation, or of a node that had the same id before, is neither used nor deleted.
-
-namespace {
 
 namespace json = boost::json;
 using namespace std::chrono_literals;

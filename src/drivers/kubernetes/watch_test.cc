@@ -268,11 +268,7 @@ TEST_F(WatchOverHttpTest, ALineWithoutEndIsRefused) {
   EXPECT_THAT(WatchFails(), HasSubstr("a line of the answer is longer than 4096 KiB"));
 }
 
-}  // namespace
-
 // Deletion of nodes of the driver kubernetes, and of what was left behind.
-
-namespace {
 
 namespace json = boost::json;
 using namespace std::chrono_literals;

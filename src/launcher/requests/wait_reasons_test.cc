@@ -218,10 +218,6 @@ TEST_F(WaitLogTest, ThousandsOfShapesAreCounted) {
   EXPECT_EQ(log_.records().size(), 2002u) << "those that no longer wait make room";
 }
 
-}  // namespace
-
-namespace {
-
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
@@ -342,11 +338,7 @@ TEST_F(DeclineReasonsTest, OfRequestsThatSucceededNothingIsKept) {
   EXPECT_THAT(Shown(running), IsEmpty());
 }
 
-}  // namespace
-
 // What a cloud lacked when it was last read may be there when a request comes.
-
-namespace {
 
 using std::chrono::seconds;
 

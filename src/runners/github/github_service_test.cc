@@ -285,10 +285,6 @@ TEST_F(AppTest, NoSecretIsInAnError) {
   EXPECT_THAT(FailureOf(service_->FindSet("small", 1)), HasSubstr("secure file"));
 }
 
-}  // namespace
-
-namespace {
-
 using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -358,10 +354,6 @@ TEST(ServiceFaultTest, WhatIsNoJsonIsAnError) {
   EXPECT_THROW(ReadJson("x", Reply(200, "<html>")), Error);
   EXPECT_TRUE(ReadJson("x", Reply(200, "\xef\xbb\xbf{}")).is_object());
 }
-
-}  // namespace
-
-namespace {
 
 // RUN-8
 TEST(ConfigUrlTest, AddressesAndScopes) {

@@ -107,10 +107,6 @@ TEST(Topics, NamesChooseThem) {
   EXPECT_THAT(ReadTopics("nodes,colours").error().message(), ::testing::HasSubstr("not colours."));
 }
 
-}  // namespace
-
-namespace {
-
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -142,10 +138,6 @@ TEST_F(PublishedTest, SingleEntries) {
   published_.Set("a", std::nullopt, see_);
   EXPECT_THAT(Seen(), ElementsAre("a=1", "a=2", "a is gone"));
 }
-
-}  // namespace
-
-namespace {
 
 const NodeId kNode("0000000012");
 const RequestId kRequest("200-0000000001");
@@ -267,11 +259,7 @@ TEST(ChangeText, ProvidersAndComponents) {
   EXPECT_EQ(TextOfChange(&builder, &builder), "");
 }
 
-}  // namespace
-
 // The stream of a client's leases.
-
-namespace {
 
 namespace json = boost::json;
 using config::Scope;

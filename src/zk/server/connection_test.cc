@@ -73,10 +73,6 @@ TEST_F(TurnTest, OneClientAtATimeHasATurn) {
   time.Run(tasks.Join());
 }
 
-}  // namespace
-
-namespace {
-
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
@@ -131,11 +127,7 @@ TEST_F(SessionClockTest, AfterASuspensionEachSessionHasItsTimeoutAnew) {
   EXPECT_THAT(expired_, ElementsAre(1));
 }
 
-}  // namespace
-
 // A server whose clients over plain TCP have to show a secret.
-
-namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -298,10 +290,6 @@ TEST_F(AdmissionTest, ClientsHaveToShowASecretThatComesLater) {
   EXPECT_THAT(ErrorOf(knows_not->Exists("/b")).message(), HasSubstr("not authorized"));
   EXPECT_TRUE(Await(knows->Exists("/a"))) << "its session goes on";
 }
-
-}  // namespace
-
-namespace {
 
 using boost::asio::ip::tcp;
 

@@ -164,12 +164,8 @@ TEST_F(EngineAnswersTest, TheSizeOfAReadIsKnownBefore) {
   EXPECT_EQ(engine.SizeOf("no path"), 0u);
 }
 
-}  // namespace
-
 // Which events a change sends, and by which access list, also where the same transaction has removed what
 // they are about.
-
-namespace {
 
 using protocol::OpCode;
 using ::testing::ElementsAre;

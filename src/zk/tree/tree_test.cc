@@ -219,11 +219,7 @@ TEST_F(TreeTest, RefusedMultiOfAnyShapeIsUndone) {
   }
 }
 
-}  // namespace
-
 // What keeps clients from filling the memory through the tree.
-
-namespace {
 
 constexpr std::size_t kLongestPath = 64 << 10;
 
@@ -333,10 +329,6 @@ TEST_F(TreeBoundsTest, ADeepTreeIsFreedWithALittleStack) {
   pthread_join(thread, nullptr);
   pthread_attr_destroy(&little);
 }
-
-}  // namespace
-
-namespace {
 
 // "connection type path" of each delivery.
 std::vector<std::string> Texts(const std::vector<ServerWatches::Delivery>& deliveries) {

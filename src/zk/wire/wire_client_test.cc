@@ -297,10 +297,6 @@ TEST_F(WireClientTest, ResultsAndEventsKeepTheOrderOfTheWire) {
   EXPECT_THAT(order, ElementsAre("first", "event 77", "second"));
 }
 
-}  // namespace
-
-namespace {
-
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -340,10 +336,6 @@ TEST_F(WireHostsTest, EveryServerMayComeFirst) {
   }
   EXPECT_EQ(first.size(), 3u);
 }
-
-}  // namespace
-
-namespace {
 
 using ::testing::UnorderedElementsAre;
 using Kind = WatchTable::OneShotKind;

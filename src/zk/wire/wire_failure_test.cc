@@ -230,11 +230,7 @@ TEST_F(WireEnsembleTest, NoAcknowledgedWriteIsLostWhenTheLeaderDies) {
   ensemble->server(leader).Restart();
 }
 
-}  // namespace
-
 // TLS against a real Apache ZooKeeper (coordination.md 2.3).
-
-namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;

@@ -83,11 +83,7 @@ TEST_F(AccessRenewalTest, WhatCannotBeRenewedIsReportedOnceAndDeletedAtLast) {
   EXPECT_EQ(RecordOf(id).state, NodeState::kDeleting);
 }
 
-}  // namespace
-
 // Ready nodes that are looked at again.
-
-namespace {
 
 using std::chrono::seconds;
 using ::testing::Contains;

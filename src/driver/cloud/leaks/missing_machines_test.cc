@@ -23,10 +23,6 @@ TEST(ExternalIdsTest, TheOrderOfKeysDoesNotMatter) {
   EXPECT_FALSE(ids.contains(nullptr));
 }
 
-}  // namespace
-
-namespace {
-
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -106,11 +102,7 @@ TEST_F(SecondLookTest, AnotherGoesOnWhereTheFirstIsCancelled) {
   EXPECT_EQ(too_old_, 0);
 }
 
-}  // namespace
-
 // Nodes whose machines the cloud has taken away.
-
-namespace {
 
 using std::chrono::seconds;
 

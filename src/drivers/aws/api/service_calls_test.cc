@@ -109,11 +109,7 @@ TEST(SignatureTest, HeadersAreLowerCaseSortedAndFolded) {
   EXPECT_EQ(LineOf(Get("https://h:80/"), 3), "host:h:80");
 }
 
-}  // namespace
-
 // What AWS answers: errors, lists; and what is sent.
-
-namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

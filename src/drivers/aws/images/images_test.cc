@@ -223,11 +223,7 @@ TEST(WorkersTest, TheFirstFailureEndsTheOthers) {
   EXPECT_LT(time.loop().SteadyNow() - start, 1min);
 }
 
-}  // namespace
-
 // Calls of S3 and of the EBS direct APIs, answered by functions.
-
-namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;

@@ -204,10 +204,6 @@ TEST(Faults, SayWhatToDo) {
               HasSubstr("right to search"));
 }
 
-}  // namespace
-
-namespace {
-
 constexpr Duration kAmple = std::chrono::seconds(60);
 constexpr Duration kShort = std::chrono::milliseconds(1);
 
@@ -280,12 +276,8 @@ TEST(AbandonedCalls, MayReturnWhenNothingIsThereAnyMore) {
   blocked.gate->count_down();
 }
 
-}  // namespace
-
 // Pools and networks that are made, on libvirt's test driver: a host in the process that lives as long as its
 // connection.
-
-namespace {
 
 using ::testing::HasSubstr;
 
@@ -353,10 +345,6 @@ TEST_F(PlacesTest, ANetworkThatIsNotOursHasToExistAndRun) {
   EXPECT_THAT(ErrorOf([&] { OpenNetwork(connection, "default", std::nullopt); }),
               HasSubstr("virsh net-start default"));
 }
-
-}  // namespace
-
-namespace {
 
 class HashedFileTest : public ::testing::Test {
  protected:

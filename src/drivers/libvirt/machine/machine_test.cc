@@ -359,11 +359,7 @@ TEST(Consoles, ShowNothingThatATerminalWouldObey) {
   EXPECT_EQ(ConsoleText("\x1b[2J\x1b]0;title\a text"), "\\x1b]0;title\\x07 text");
 }
 
-}  // namespace
-
 // Machines that QEMU has paused, since their disks could not be written.
-
-namespace {
 
 using driver::testing::Recorder;
 using ::testing::ElementsAre;

@@ -91,11 +91,7 @@ TEST(Placement, NeverExceedsAHost) {
   }
 }
 
-}  // namespace
-
 // Which host a machine goes to, and what is said of those that cannot be used.
-
-namespace {
 
 using driver::cloud::Instance;
 using driver::testing::Recorder;

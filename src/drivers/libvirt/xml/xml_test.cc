@@ -284,11 +284,7 @@ TEST(SavedMemoryTest, OtherFilesAreRefused) {
   EXPECT_THROW(DescriptionIn(damaged), Error);
 }
 
-}  // namespace
-
 // The descriptions of machines of many labels, against libvirt's schema and against what no machine may have.
-
-namespace {
 
 using driver::testing::Recorder;
 

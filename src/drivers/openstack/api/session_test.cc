@@ -363,11 +363,7 @@ TEST_F(SessionTest, NothingSecretIsLogged) {
   log::SetLevel("nodepool", log::Level::kInfo);
 }
 
-}  // namespace
-
 // The driver over the real HTTP client and a real connection.
-
-namespace {
 
 class OverHttpTest : public OpenstackTest {
  protected:

@@ -211,11 +211,7 @@ TEST_F(FloatingIpTest, ThatNeverBecomesActiveIsANetworkFailure) {
   EXPECT_TRUE(imposter.floating_ips.empty());
 }
 
-}  // namespace
-
 // Pure functions: addresses, networks, flavors, endpoints, versions.
-
-namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

@@ -168,10 +168,6 @@ TEST_F(CloudImagesTest, ANameThatIsAnId) {
   EXPECT_EQ(TextIn(LastServerRequest(), "imageRef"), imposter.images.begin()->first);
 }
 
-}  // namespace
-
-namespace {
-
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
