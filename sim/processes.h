@@ -10,8 +10,8 @@
 #include "builder/context.h"
 #include "builder/files/local_files.h"
 #include "launcher/launcher.h"
+#include "sim/crashable_zk.h"
 #include "sim/inspector.h"
-#include "sim/mortal_zk.h"
 #include "store/store.h"
 #include "zk/grouping_client.h"
 
@@ -94,7 +94,7 @@ class Consumer {
   Inspector& inspector_;
   Tally& tally_;
   SeededRandom random_;
-  MortalZk zk_;
+  CrashableZk zk_;
   store::Store store_;
   std::shared_ptr<Participant> participant_;
   TaskGroup tasks_;
@@ -148,7 +148,7 @@ class ImageBuilder {
 
   Environment environment_;
   SeededRandom random_;
-  MortalZk zk_;
+  CrashableZk zk_;
   store::Store store_;
   store::Caches caches_;  // never started
   metrics::Metrics metrics_;
@@ -191,7 +191,7 @@ class LauncherProcess {
   void Reconnect();
 
   const std::string& name() const { return participant_->name; }
-  MortalZk& zk() { return zk_; }
+  CrashableZk& zk() { return zk_; }
   bool is_serving() const { return is_started_ && !ending_since_; }
   bool is_ending() const { return ending_since_.has_value(); }
   bool is_dead() const { return zk_.is_dead(); }
@@ -208,7 +208,7 @@ class LauncherProcess {
   Environment environment_;
   std::shared_ptr<Participant> participant_;
   SeededRandom random_;
-  MortalZk zk_;
+  CrashableZk zk_;
   zk::GroupingClient grouping_zk_;
   driver::Registry drivers_;
   metrics::Metrics metrics_;  // not read

@@ -12,6 +12,7 @@
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "builder/context.h"
+#include "builder/metrics.h"
 #include "config/disk_images.h"
 
 namespace nodepool::builder {

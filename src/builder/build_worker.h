@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "builder/context.h"
+#include "builder/retries.h"
 #include "builder/worker.h"
 #include "config/config.h"
 #include "process/command.h"

@@ -3,6 +3,7 @@
 #include "async/task_group.h"
 #include "base/version.h"
 #include "builder/context.h"
+#include "builder/metrics.h"
 
 namespace nodepool::builder {
 

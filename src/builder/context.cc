@@ -5,16 +5,6 @@
 #include "base/error.h"
 #include "builder/build_worker.h"
 
-namespace nodepool::builder::stats {
-
-std::vector<const Metric*> All() {
-  return {&kBuildSize,     &kBuildDuration,  &kBuildCode,    &kLastBuild,     &kUploadTime,
-          &kUpload,        &kBuildState,     &kUploadState,  &kBuildRequests, &kAllBuildRequests,
-          &kCurrentBuilds, &kCurrentUploads, &kBuildWorkers, &kUploadWorkers};
-}
-
-}  // namespace nodepool::builder::stats
-
 namespace nodepool::builder {
 
 Task<> RefreshLocal(Context& context) {

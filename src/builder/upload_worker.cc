@@ -9,6 +9,7 @@
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "builder/context.h"
+#include "builder/metrics.h"
 #include "builder/validation.h"
 #include "sched/images/image_life.h"
 

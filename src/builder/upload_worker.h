@@ -12,6 +12,7 @@
 #include "base/log/logging.h"
 #include "builder/context.h"
 #include "builder/image_providers.h"
+#include "builder/retries.h"
 #include "builder/worker.h"
 #include "driver/driver.h"
 

@@ -31,6 +31,7 @@ Task<std::optional<zk::HeldLock>> MakeUploadsAndLock(Tree& tree, BuildKey build,
 Task<bool> RemoveLocked(Tree& tree, ImageName image, zk::HeldLock lock) {
   for (const std::string& path : {paths::Pause(image), paths::BuildRequest(image)})
     co_await tree.Delete(path);
+  lock.BeginRelease();
   // With a build, or another process at the lock, this is refused as a whole.
   std::vector<zk::Op> ops;
   ops.emplace_back(zk::DeleteOp{lock.path, -1});

@@ -32,6 +32,7 @@ template class LockedRecord<StoredNode>;
 template class LockedRecord<StoredRequest>;
 
 Task<> LockedNode::Remove() {
+  lock().BeginRelease();
   // The first attempt assumes that there is no other contender, which needs no read.
   std::vector<std::string> below{lock().path, paths::NodeLock(id())};
   auto attempt = [&] { return TryRemove(below); };
@@ -89,6 +90,7 @@ Task<bool> LockedRequest::Fulfil(std::vector<LockedNode*> nodes, std::function<C
     }
     contenders.push_back(node->lock().path);
   }
+  for (const LockedNode* node : nodes) node->lock().BeginRelease();
   Write write(tree(), stored(), std::move(change));
   write.AlsoUnlock(std::move(contenders));
   write.GiveLock(lock());

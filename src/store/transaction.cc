@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "base/scope_exit.h"
 #include "store/record_kinds.h"
 #include "zk/recipes/lock.h"
 
@@ -68,8 +69,10 @@ void Transaction<Stored>::GiveLock(zk::HeldLock lock) {
 
 template <class Stored>
 Task<typename Transaction<Stored>::Result> Transaction<Stored>::Run() {
+  if (lock_use_ == LockUse::kGive) lock_.BeginRelease();
   Task<Result> write = tree_.Repeat<Result>([this] { return AttemptOnce(); });
   if (lock_use_ != LockUse::kTake) return write;
+  claim_ = tree_.ClaimLock(LockDirectory());
   return WithCleanup(std::move(write), [this] { return WithdrawUnlessDone(); });
 }
 
@@ -99,7 +102,8 @@ Task<typename Transaction<Stored>::Result> Transaction<Stored>::AttemptOnce() {
     if (answer.ok()) {
       stored_.record = std::move(next_);
       stored_.revision = RevisionOf(answer.results[record_op_].stat);
-      if (lock_use_ == LockUse::kTake) taken_ = zk::HeldLock{answer.results[1].path, client_.session()};
+      if (lock_use_ == LockUse::kTake)
+        taken_ = zk::HeldLock{answer.results[1].path, client_.session(), claim_};
       is_done_ = true;
       co_return Result::kDone;
     }
@@ -150,14 +154,16 @@ Task<bool> Transaction<Stored>::LockShowsSuccess() {
   auto own =
       std::ranges::find_if(children->names, [this](const auto& name) { return name.starts_with(prefix_); });
   if (own == children->names.end()) co_return false;
-  taken_ = zk::HeldLock{LockDirectory() + "/" + *own, client_.session()};
+  taken_ = zk::HeldLock{LockDirectory() + "/" + *own, client_.session(), claim_};
   co_return true;
 }
 
 // Failures, mostly the loss of the session, are left to the end of the session.
 template <class Stored>
 Task<> Transaction<Stored>::WithdrawUnlessDone() {
-  if (is_done_ || !(is_uncertain_ || taken_)) co_return;
+  if (is_done_) co_return;
+  ScopeExit unclaim([this] { claim_->End(); });
+  if (!is_uncertain_ && !taken_) co_return;
   auto withdraw = [this] { return Withdraw(); };
   Outcome<> withdrawn = co_await Attempt(tree_.Repeat<void>(withdraw));
   if (!withdrawn) log::Logger("nodepool.zk.ZooKeeper").Debug("Cleaning up: {}", withdrawn.error().message());

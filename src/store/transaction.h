@@ -123,8 +123,9 @@ class Transaction {
   Stored& stored_;
   std::function<Change(Record&)> change_;
   LockUse lock_use_ = LockUse::kNone;
-  zk::HeldLock lock_;   // kKeep, kGive
-  std::string prefix_;  // kTake: of the contender's name
+  zk::HeldLock lock_;                     // kKeep, kGive
+  std::string prefix_;                    // kTake: of the contender's name
+  std::shared_ptr<zk::LockClaim> claim_;  // kTake
   std::vector<std::string> also_unlock_;
   std::optional<zk::HeldLock> taken_;
   std::string failed_path_;

@@ -113,6 +113,10 @@ class Tree {
   Task<std::optional<zk::HeldLock>> TryLockNamed(std::string name);
   Task<> Unlock(zk::HeldLock lock);
   bool IsHeld(const zk::HeldLock& lock) const { return locker_.IsHeld(lock); }
+  // For a lock that is taken in a transaction.
+  std::shared_ptr<zk::LockClaim> ClaimLock(std::string directory) const {
+    return locker_.Claim(std::move(directory));
+  }
 
   // Takes the lock by `acquire`, awaits the task of `use(lock)` and releases the lock, also when
   // the task is cancelled at the moment when it has the lock. Without the lock `use` is not called

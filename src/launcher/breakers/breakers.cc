@@ -195,7 +195,7 @@ void Breakers::Count(const BreakerKey& key, const driver::LaunchOutcome& outcome
   bool is_later = opened != opened_.end() && outcome.begun >= opened->second;
   auto probe = probes_.find(key);
   if (!outcome.failure && is_later) {
-    Succeeded(key);
+    Succeeded(key, outcome.request);
   } else if (outcome.failure && probe != probes_.end() && outcome.begun >= probe->second.begun) {
     ProbeFailed(key, outcome, settings);
   }
@@ -224,11 +224,17 @@ void Breakers::Close(const BreakerKey& key) {
 }
 
 // Until there are enough in a row, the same launcher goes on to probe.
-void Breakers::Succeeded(const BreakerKey& key) {
+void Breakers::Succeeded(const BreakerKey& key, const RequestId& request) {
+  // The node of a request for the probe becomes free by itself; after a launch for others nobody needs it.
+  auto requested = requested_.find(key);
+  if (requested != requested_.end() && requested->second.id == request) {
+    requested_.erase(requested);
+  } else {
+    WithdrawProbe(key);
+  }
   const Breaker& breaker = *shared_.Find(key);
   if (breaker.good_probes + 1 >= sched::SuccessesToClose(breaker)) return Close(key);
   probes_.erase(key);
-  requested_.erase(key);  // its node becomes free by itself
   shared_.Update(key, [](std::optional<Breaker> now) {
     if (now) ++now->good_probes;
     return now;
@@ -264,9 +270,7 @@ bool Breakers::IsAnyOursToProbe() const {
 bool Breakers::IsWorthAnotherAttempt(const driver::LaunchOutcome& failed) const {
   const PoolKey pool{failed.provider, failed.pool};
   if (!WidestOpen(pool, failed.label)) return true;
-  bool is_probe = std::ranges::any_of(
-      requested_, [&](const auto& requested) { return requested.second == failed.request; });
-  return !is_probe && !launcher_.is_left(pool, failed.request);
+  return !IsForProbe(failed.request) && !launcher_.is_left(pool, failed.request);
 }
 
 void Breakers::ProbeWanted(const PoolKey& pool, const std::vector<LabelName>& labels) {
@@ -274,13 +278,13 @@ void Breakers::ProbeWanted(const PoolKey& pool, const std::vector<LabelName>& la
     std::optional<BreakerKey> key = WidestOpen(pool, label);
     if (!key || requested_.contains(*key)) continue;
     if (sched::StandingOf(ViewOf(*key, *shared_.Find(*key))) != sched::Standing::kMayProbe) continue;
-    requested_.emplace(*key, std::nullopt);
-    tasks_.Spawn("request a probe", RequestProbe(std::move(*key), label));
+    requested_.emplace(*key, ProbeRequest{++last_number_, std::nullopt});
+    tasks_.Spawn("request a probe", RequestProbe(std::move(*key), label, last_number_));
   }
 }
 
 // The node is made free as those of min-ready are.
-Task<> Breakers::RequestProbe(BreakerKey key, LabelName label) {
+Task<> Breakers::RequestProbe(BreakerKey key, LabelName label, std::uint64_t number) {
   NodeRequest request;
   request.SetState(RequestState::kRequested, loop_.Now());
   request.node_types = {label};
@@ -290,19 +294,24 @@ Task<> Breakers::RequestProbe(BreakerKey key, LabelName label) {
   Outcome<RequestId> id =
       co_await Attempt(store_requests_.Create(std::string(kMinReadyPrecedence), std::move(request), true));
   auto requested = requested_.find(key);
+  bool is_wanted = requested != requested_.end() && requested->second.number == number;
   if (!id) {
     logger_.Warning("No node could be requested to probe the breaker of {}: {}", ToString(key),
                     id.error().message());
-    if (requested != requested_.end()) requested_.erase(requested);
+    if (is_wanted) requested_.erase(requested);
     co_return;
   }
-  if (requested == requested_.end()) co_return WithdrawRequest(*id);  // it closed meanwhile
-  requested->second = *id;
+  if (!is_wanted) co_return WithdrawRequest(*id);
+  requested->second.id = *id;
+}
+
+bool Breakers::IsForProbe(const RequestId& request) const {
+  return std::ranges::any_of(requested_, [&](const auto& entry) { return entry.second.id == request; });
 }
 
 void Breakers::WithdrawProbe(const BreakerKey& key) {
   auto requested = requested_.extract(key);
-  if (!requested.empty() && requested.mapped()) WithdrawRequest(*requested.mapped());
+  if (!requested.empty() && requested.mapped().id) WithdrawRequest(*requested.mapped().id);
 }
 
 void Breakers::WithdrawRequest(const RequestId& id) {
@@ -310,19 +319,13 @@ void Breakers::WithdrawRequest(const RequestId& id) {
   withdrawing_.Notice(id);
 }
 
-// What is decided takes its course.
+// As clients cancel theirs, without its lock: this launcher may be about to take it. One that was decided
+// meanwhile is deleted as well, which does no harm: its node becomes free.
 Task<> Breakers::Withdraw(RequestId id) {
-  auto is_open = [](const NodeRequest& request) {
-    return request.state == RequestState::kRequested || request.state == RequestState::kPending;
-  };
   std::optional<store::StoredRequest> found = co_await store_requests_.Read(id);
-  if (found && is_open(found->record)) {
-    std::optional<store::LockedRequest> locked = co_await store_requests_.TryLock(id);
-    if (!locked) throw Error(Verdict::kConflict, "a launcher works on it");
-    auto unlock = [&locked] { return locked->Unlock(); };
-    // Deleting one that was decided meanwhile does no harm: its node becomes free.
-    co_await WithCleanup(store_requests_.Delete(id), unlock);
-  }
+  bool is_open = found && (found->record.state == RequestState::kRequested ||
+                           found->record.state == RequestState::kPending);
+  if (is_open) co_await store_requests_.Delete(id);
   unwanted_.erase(id);
 }
 
@@ -351,8 +354,7 @@ void Breakers::RequestEnded(const RequestId& request) {
   std::size_t count =
       std::erase_if(probes_, [&](const auto& probe) { return probe.second.request == request; });
   // The entry stays until the next check, so that what cannot be launched now is not tried again at once.
-  bool is_own = std::ranges::any_of(requested_, [&](const auto& entry) { return entry.second == request; });
-  if (is_own) WithdrawRequest(request);
+  if (IsForProbe(request)) WithdrawRequest(request);
   if (count > 0) changed_();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -137,8 +138,9 @@ class Breakers {
   void Count(const BreakerKey& key, const driver::LaunchOutcome& outcome, const BreakerSettings& settings);
   void Open(const BreakerKey& key, Breaker evidence, const BreakerSettings& settings);
   void Close(const BreakerKey& key);
-  void Succeeded(const BreakerKey& key);
-  Task<> RequestProbe(BreakerKey key, LabelName label);
+  void Succeeded(const BreakerKey& key, const RequestId& request);
+  bool IsForProbe(const RequestId& request) const;
+  Task<> RequestProbe(BreakerKey key, LabelName label, std::uint64_t number);
   void WithdrawProbe(const BreakerKey& key);
   void WithdrawRequest(const RequestId& id);
   Task<> Withdraw(RequestId id);
@@ -165,9 +167,13 @@ class Breakers {
   std::set<std::pair<SteadyTime, BreakerKey>> due_order_;  // the same by time
   std::map<BreakerKey, SteadyTime> prober_since_;          // of open ones, as seen here
   std::map<BreakerKey, Probe> probes_;                     // under way here
-  // Our own requests for probes; those without an id are being made. An entry that comes to nothing stays for
-  // a while.
-  std::map<BreakerKey, std::optional<RequestId>> requested_;
+  // Our own requests for probes. An entry that comes to nothing stays for a while.
+  struct ProbeRequest {
+    std::uint64_t number = 0;     // another one of the same breaker has another number
+    std::optional<RequestId> id;  // none: it is being made
+  };
+  std::map<BreakerKey, ProbeRequest> requested_;
+  std::uint64_t last_number_ = 0;
   // How a breaker was before it closed, and when that was: one that opens again soon is not probed sooner,
   // and closes later.
   struct Former {

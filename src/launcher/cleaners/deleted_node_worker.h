@@ -102,7 +102,6 @@ class DrainWorker {
 
  private:
   Task<> Run();
-  Task<bool> IsBeingLaunched(NodeId id);
   Task<> Delete(NodeId id);
   void Sweep();
   void AddNodesOf(const ProviderName& provider);

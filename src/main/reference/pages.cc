@@ -4,14 +4,14 @@
 
 #include "async/blocking_pool.h"
 #include "base/ids.h"
-#include "builder/context.h"
+#include "builder/metrics.h"
 #include "config/config_loader.h"
 #include "config/main_schema.h"
 #include "config/schema/schema.h"
 #include "config/schema/section.h"
 #include "drivers/schemas/known_drivers.h"
 #include "launcher/stats/stats_metrics.h"
-#include "runners/context.h"
+#include "runners/metrics.h"
 #include "web/api/open_api.h"
 #include "web/launcher_site.h"
 #include "zk/wire/wire_client.h"
@@ -86,14 +86,14 @@ milliseconds in statsd and histograms in seconds in Prometheus.
 
 constexpr std::string_view kAboutBuilders = R"(# Metrics of the builder
 
-Made from the declarations in `src/builder/context.h`. Sent to statsd when `STATSD_HOST` or `STATSD_PORT` is
+Made from the declarations in `src/builder/metrics.h`. Sent to statsd when `STATSD_HOST` or `STATSD_PORT` is
 set in the environment.
 
 )";
 
 constexpr std::string_view kAboutRunners = R"(# Metrics of the runners
 
-Made from the declarations in `src/runners/context.h`. Sent to statsd when `STATSD_HOST` or `STATSD_PORT` is set in
+Made from the declarations in `src/runners/metrics.h`. Sent to statsd when `STATSD_HOST` or `STATSD_PORT` is set in
 the environment. No label is a repository or a job.
 
 )";

@@ -17,6 +17,7 @@
 #include "base/version.h"
 #include "net/http/curl.h"
 #include "runners/context.h"
+#include "runners/metrics.h"
 
 namespace nodepool::runners::github {
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "runners/context.h"
+#include "runners/metrics.h"
 
 namespace nodepool::runners {
 namespace {

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "runners/context.h"
 #include "runners/github/calls.h"
+#include "runners/metrics.h"
 
 namespace nodepool::runners {
 

@@ -20,13 +20,13 @@ using operate::Done;
 
 constexpr Duration kActionTimeout = std::chrono::seconds(10);
 // How long an action waits for a node's lock.
-constexpr Duration kLockPatience = std::chrono::seconds(1);
+constexpr Duration kLockWait = std::chrono::seconds(1);
 
 // The texts in the path, in its order.
-using Places = std::vector<std::string>;
+using PathParameters = std::vector<std::string>;
 
 // What became of an action.
-struct Deed {
+struct ActionResult {
   std::expected<void, Error> readable;  // the error of what was sent
   Done done;
   std::string entry;       // in JSON; empty: it is gone
@@ -37,7 +37,7 @@ struct Deed {
 struct Action {
   const char* method;
   const char* path;
-  const char* what;  // for the audit log; the places follow
+  const char* what;  // for the audit log; the parameters of the path follow
   int success;       // 200: done; 202: a launcher or builder goes on
   EndpointDoc doc;
 };
@@ -57,49 +57,49 @@ class ActionHandlers {
   ActionHandlers(Loop& loop, launcher::Launcher& launcher, Access& access)
       : loop_(loop), launcher_(launcher), access_(access) {}
 
-  using Step = Task<Deed> (ActionHandlers::*)(const Request&, const Caller&, Places);
+  using Step = Task<ActionResult> (ActionHandlers::*)(const Request&, const Caller&, PathParameters);
 
   // Runs `step` for an operator, and writes to the audit log what became of it.
   Task<Response> Handle(Request request, const Action& action, Step step);
 
-  Task<Deed> HoldNode(const Request& request, const Caller& caller, Places places);
-  Task<Deed> EndHold(const Request& request, const Caller& caller, Places places);
-  Task<Deed> DeleteNode(const Request& request, const Caller& caller, Places places);
-  Task<Deed> BuildImage(const Request& request, const Caller& caller, Places places);
-  Task<Deed> PauseImage(const Request& request, const Caller& caller, Places places);
-  Task<Deed> UnpauseImage(const Request& request, const Caller& caller, Places places);
-  Task<Deed> DeleteBuild(const Request& request, const Caller& caller, Places places);
-  Task<Deed> DeleteUpload(const Request& request, const Caller& caller, Places places);
-  Task<Deed> RetryUpload(const Request& request, const Caller& caller, Places places);
-  Task<Deed> PauseProvider(const Request& request, const Caller& caller, Places places);
-  Task<Deed> UnpauseProvider(const Request& request, const Caller& caller, Places places);
-  Task<Deed> CreateJob(const Request& request, const Caller& caller, Places places);
-  Task<Deed> DeleteJob(const Request& request, const Caller& caller, Places places);
+  Task<ActionResult> HoldNode(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> EndHold(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> DeleteNode(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> BuildImage(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> PauseImage(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> UnpauseImage(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> DeleteBuild(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> DeleteUpload(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> RetryUpload(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> PauseProvider(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> UnpauseProvider(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> CreateJob(const Request& request, const Caller& caller, PathParameters parameters);
+  Task<ActionResult> DeleteJob(const Request& request, const Caller& caller, PathParameters parameters);
 
  private:
   using NodeChange = Task<Done> (*)(Loop&, store::Store&, NodeId, Duration);
 
-  Task<Deed> ChangeNode(const Request& request, std::string id, NodeChange change);
-  Task<Deed> ShowNode(Done done, NodeId id);
-  Task<Deed> ShowImage(Done done, ImageName image);
-  Task<Deed> ShowProvider(Done done, ProviderName provider);
-  Response Answer(const Request& request, const Action& action, Deed deed) const;
+  Task<ActionResult> ChangeNode(const Request& request, std::string id, NodeChange change);
+  Task<ActionResult> ShowNode(Done done, NodeId id);
+  Task<ActionResult> ShowImage(Done done, ImageName image);
+  Task<ActionResult> ShowProvider(Done done, ProviderName provider);
+  Response Answer(const Request& request, const Action& action, ActionResult result) const;
 
   Loop& loop_;
   launcher::Launcher& launcher_;
   Access& access_;
 };
 
-std::string ResultOf(const Deed& deed) {
-  if (!deed.readable) return "refused: " + deed.readable.error().message();
-  return deed.done ? "done" : "refused: " + deed.done.error().why;
+std::string ResultOf(const ActionResult& result) {
+  if (!result.readable) return "refused: " + result.readable.error().message();
+  return result.done ? "done" : "refused: " + result.done.error().why;
 }
 
 Task<Response> ActionHandlers::Handle(Request request, const Action& action, Step step) {
   std::expected<Caller, Response> caller = co_await access_.Identify(request);
   if (!caller) co_return std::move(caller.error());
-  Places places = ParametersIn(request.path, action.path);
-  std::string what = fmt::format("{} {}", action.what, Excerpt(Join(places, " "), 300));
+  PathParameters parameters = ParametersIn(request.path, action.path);
+  std::string what = fmt::format("{} {}", action.what, Excerpt(Join(parameters, " "), 300));
   if (!caller->may(Scope::kOperate)) {
     access_.Audit(*caller, what + ": refused, the scope operate is missing");
     co_return ErrorResponse(request, 403,
@@ -107,204 +107,222 @@ Task<Response> ActionHandlers::Handle(Request request, const Action& action, Ste
   }
   if (!launcher_.records().synced()) co_return ErrorResponse(request, 503, store::Caches::kNotComplete);
   SteadyTime deadline = loop_.SteadyNow() + kActionTimeout;
-  Task<Deed> work = (this->*step)(request, *caller, std::move(places));
-  Outcome<Deed> deed = co_await Attempt(WithDeadline(loop_, deadline, action.what, std::move(work)));
-  std::string result = deed ? ResultOf(*deed) : "failed: " + deed.error().message();
-  if (deed) what += Excerpt(deed->about, 300);
-  access_.Audit(*caller, fmt::format("{}: {}", what, result));
-  if (!deed) co_return ErrorResponse(request, 503, deed.error().message());
-  co_return Answer(request, action, std::move(*deed));
+  Task<ActionResult> work = (this->*step)(request, *caller, std::move(parameters));
+  Outcome<ActionResult> result =
+      co_await Attempt(WithDeadline(loop_, deadline, action.what, std::move(work)));
+  std::string outcome = result ? ResultOf(*result) : "failed: " + result.error().message();
+  if (result) what += Excerpt(result->about, 300);
+  access_.Audit(*caller, fmt::format("{}: {}", what, outcome));
+  if (!result) co_return ErrorResponse(request, 503, result.error().message());
+  co_return Answer(request, action, std::move(*result));
 }
 
-Response ActionHandlers::Answer(const Request& request, const Action& action, Deed deed) const {
-  if (!deed.readable) return RefuseBody(request, deed.readable.error());
-  if (!deed.done) {
-    bool is_missing = deed.done.error().kind == operate::Refusal::Kind::kNotFound;
-    return ErrorResponse(request, is_missing ? 404 : 409, deed.done.error().why + ".");
+Response ActionHandlers::Answer(const Request& request, const Action& action, ActionResult result) const {
+  if (!result.readable) return RefuseBody(request, result.readable.error());
+  if (!result.done) {
+    bool is_missing = result.done.error().kind == operate::Refusal::Kind::kNotFound;
+    return ErrorResponse(request, is_missing ? 404 : 409, result.done.error().why + ".");
   }
-  Response response = UncachedJson(action.success, std::move(deed.entry));
+  Response response = UncachedJson(action.success, std::move(result.entry));
   if (response.body.empty()) response.status = 204;
   return response;
 }
 
-Task<Deed> ActionHandlers::ShowNode(Done done, NodeId id) {
-  Deed deed{{}, std::move(done), ""};
-  if (!deed.done) co_return deed;
+Task<ActionResult> ActionHandlers::ShowNode(Done done, NodeId id) {
+  ActionResult result{{}, std::move(done), ""};
+  if (!result.done) co_return result;
   co_await launcher_.CatchUp();
   const store::StoredNode* node = launcher_.records().nodes.Find(id);
-  if (node != nullptr) deed.entry = TextOf(NodeFields(), *node, loop_.Now());
-  co_return deed;
+  if (node != nullptr) result.entry = TextOf(NodeFields(), *node, loop_.Now());
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::ShowImage(Done done, ImageName image) {
-  Deed deed{{}, std::move(done), ""};
-  if (!deed.done) co_return deed;
+Task<ActionResult> ActionHandlers::ShowImage(Done done, ImageName image) {
+  ActionResult result{{}, std::move(done), ""};
+  if (!result.done) co_return result;
   co_await launcher_.CatchUp();
   if (launcher_.records().images.images().contains(image))
-    deed.entry = TextOf(ImageFields(), EntryOf(launcher_, image), loop_.Now());
-  co_return deed;
+    result.entry = TextOf(ImageFields(), EntryOf(launcher_, image), loop_.Now());
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::ShowProvider(Done done, ProviderName provider) {
-  Deed deed{{}, std::move(done), ""};
-  if (!deed.done) co_return deed;
+Task<ActionResult> ActionHandlers::ShowProvider(Done done, ProviderName provider) {
+  ActionResult result{{}, std::move(done), ""};
+  if (!result.done) co_return result;
   co_await launcher_.CatchUp();
   std::vector<launcher::ProviderStatus> all = launcher_.Providers();
   auto found = std::ranges::find(all, provider, &launcher::ProviderStatus::name);
-  if (found != all.end()) deed.entry = TextOf(ProviderFields(), *found, loop_.Now());
-  co_return deed;
+  if (found != all.end()) result.entry = TextOf(ProviderFields(), *found, loop_.Now());
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::ChangeNode(const Request& request, std::string text, NodeChange change) {
+Task<ActionResult> ActionHandlers::ChangeNode(const Request& request, std::string text, NodeChange change) {
   Expected<void> nothing = ReadNothing(request);
-  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
+  if (!nothing) co_return ActionResult{std::unexpected(nothing.error()), {}, ""};
   std::optional<NodeId> id = operate::ParseNodeId(text);
-  if (!id) co_return Deed{{}, operate::NotFound(fmt::format("Node id {} not found", Excerpt(text))), ""};
-  Done done = co_await change(loop_, launcher_.store(), *id, kLockPatience);
-  Deed deed = co_await ShowNode(std::move(done), *id);
-  co_return deed;
+  if (!id)
+    co_return ActionResult{{}, operate::NotFound(fmt::format("Node id {} not found", Excerpt(text))), ""};
+  Done done = co_await change(loop_, launcher_.store(), *id, kLockWait);
+  ActionResult result = co_await ShowNode(std::move(done), *id);
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::HoldNode(const Request& request, const Caller&, Places places) {
+Task<ActionResult> ActionHandlers::HoldNode(const Request& request, const Caller&,
+                                            PathParameters parameters) {
   Expected<operate::HoldOrder> order = ReadHoldOrder(request);
-  if (!order) co_return Deed{std::unexpected(order.error()), {}, ""};
-  std::optional<NodeId> id = operate::ParseNodeId(places[0]);
-  if (!id) co_return Deed{{}, operate::NotFound(fmt::format("Node id {} not found", Excerpt(places[0]))), ""};
-  Done done = co_await operate::HoldNode(loop_, launcher_.store(), *id, *order, kLockPatience);
-  Deed deed = co_await ShowNode(std::move(done), *id);
-  co_return deed;
+  if (!order) co_return ActionResult{std::unexpected(order.error()), {}, ""};
+  std::optional<NodeId> id = operate::ParseNodeId(parameters[0]);
+  if (!id)
+    co_return ActionResult{
+        {}, operate::NotFound(fmt::format("Node id {} not found", Excerpt(parameters[0]))), ""};
+  Done done = co_await operate::HoldNode(loop_, launcher_.store(), *id, *order, kLockWait);
+  ActionResult result = co_await ShowNode(std::move(done), *id);
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::EndHold(const Request& request, const Caller&, Places places) {
-  return ChangeNode(request, places[0], &operate::EndHold);
+Task<ActionResult> ActionHandlers::EndHold(const Request& request, const Caller&, PathParameters parameters) {
+  return ChangeNode(request, parameters[0], &operate::EndHold);
 }
 
-Task<Deed> ActionHandlers::DeleteNode(const Request& request, const Caller&, Places places) {
-  return ChangeNode(request, places[0], &operate::DeleteNode);
+Task<ActionResult> ActionHandlers::DeleteNode(const Request& request, const Caller&,
+                                              PathParameters parameters) {
+  return ChangeNode(request, parameters[0], &operate::DeleteNode);
 }
 
-Task<Deed> ActionHandlers::BuildImage(const Request& request, const Caller&, Places places) {
+Task<ActionResult> ActionHandlers::BuildImage(const Request& request, const Caller&,
+                                              PathParameters parameters) {
   Expected<void> nothing = ReadNothing(request);
-  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
+  if (!nothing) co_return ActionResult{std::unexpected(nothing.error()), {}, ""};
   std::shared_ptr<const driver::LoadedConfig> config = launcher_.config();
-  ImageName image(places[0]);
+  ImageName image(parameters[0]);
   Done done = co_await operate::RequestBuild(launcher_.store(), *config, image);
-  Deed deed = co_await ShowImage(std::move(done), image);
-  co_return deed;
+  ActionResult result = co_await ShowImage(std::move(done), image);
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::PauseImage(const Request& request, const Caller&, Places places) {
+Task<ActionResult> ActionHandlers::PauseImage(const Request& request, const Caller&,
+                                              PathParameters parameters) {
   Expected<void> nothing = ReadNothing(request);
-  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
-  ImageName image(places[0]);
+  if (!nothing) co_return ActionResult{std::unexpected(nothing.error()), {}, ""};
+  ImageName image(parameters[0]);
   Done done = co_await operate::PauseImage(launcher_.store(), image);
-  Deed deed = co_await ShowImage(std::move(done), image);
-  co_return deed;
+  ActionResult result = co_await ShowImage(std::move(done), image);
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::UnpauseImage(const Request& request, const Caller&, Places places) {
+Task<ActionResult> ActionHandlers::UnpauseImage(const Request& request, const Caller&,
+                                                PathParameters parameters) {
   Expected<void> nothing = ReadNothing(request);
-  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
-  ImageName image(places[0]);
+  if (!nothing) co_return ActionResult{std::unexpected(nothing.error()), {}, ""};
+  ImageName image(parameters[0]);
   bool is_known = launcher_.records().images.images().contains(image);
   if (!is_known)
-    co_return Deed{{}, operate::NotFound(fmt::format("There is no image {}", Excerpt(image.value))), ""};
+    co_return ActionResult{
+        {}, operate::NotFound(fmt::format("There is no image {}", Excerpt(image.value))), ""};
   co_await operate::UnpauseImage(launcher_.store(), image);
-  Deed deed = co_await ShowImage(Done(), image);
-  co_return deed;
+  ActionResult result = co_await ShowImage(Done(), image);
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::DeleteBuild(const Request& request, const Caller&, Places places) {
+Task<ActionResult> ActionHandlers::DeleteBuild(const Request& request, const Caller&,
+                                               PathParameters parameters) {
   Expected<void> nothing = ReadNothing(request);
-  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
-  store::BuildKey key{ImageName(places[0]), BuildId(places[1])};
-  Deed deed;
-  deed.done = co_await operate::DeleteBuild(loop_, launcher_.store(), key);
-  if (!deed.done) co_return deed;
+  if (!nothing) co_return ActionResult{std::unexpected(nothing.error()), {}, ""};
+  store::BuildKey key{ImageName(parameters[0]), BuildId(parameters[1])};
+  ActionResult result;
+  result.done = co_await operate::DeleteBuild(loop_, launcher_.store(), key);
+  if (!result.done) co_return result;
   co_await launcher_.CatchUp();
   const auto& builds = launcher_.records().images.builds();
   if (auto build = builds.find(key); build != builds.end())
-    deed.entry = TextOf(BuildFields(), build->second, loop_.Now());
-  co_return deed;
+    result.entry = TextOf(BuildFields(), build->second, loop_.Now());
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::DeleteUpload(const Request& request, const Caller&, Places places) {
+Task<ActionResult> ActionHandlers::DeleteUpload(const Request& request, const Caller&,
+                                                PathParameters parameters) {
   Expected<bool> is_forced = ReadForce(request);
-  if (!is_forced) co_return Deed{std::unexpected(is_forced.error()), {}, ""};
-  store::UploadKey key{
-      {ImageName(places[0]), BuildId(places[1])}, ProviderName(places[2]), UploadId(places[3])};
-  Deed deed;
-  deed.done = co_await operate::DeleteUpload(loop_, launcher_.store(), key, *is_forced);
-  if (!deed.done) co_return deed;
+  if (!is_forced) co_return ActionResult{std::unexpected(is_forced.error()), {}, ""};
+  store::UploadKey key{{ImageName(parameters[0]), BuildId(parameters[1])},
+                       ProviderName(parameters[2]),
+                       UploadId(parameters[3])};
+  ActionResult result;
+  result.done = co_await operate::DeleteUpload(loop_, launcher_.store(), key, *is_forced);
+  if (!result.done) co_return result;
   co_await launcher_.CatchUp();
   const auto& uploads = launcher_.records().images.uploads();
   if (auto upload = uploads.find(key); upload != uploads.end())
-    deed.entry = TextOf(UploadFields(), upload->second, loop_.Now());
-  co_return deed;
+    result.entry = TextOf(UploadFields(), upload->second, loop_.Now());
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::RetryUpload(const Request& request, const Caller&, Places places) {
+Task<ActionResult> ActionHandlers::RetryUpload(const Request& request, const Caller&,
+                                               PathParameters parameters) {
   Expected<void> nothing = ReadNothing(request);
-  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
+  if (!nothing) co_return ActionResult{std::unexpected(nothing.error()), {}, ""};
   std::shared_ptr<const driver::LoadedConfig> config = launcher_.config();
-  ImageName image(places[0]);
-  ProviderName provider(places[1]);
+  ImageName image(parameters[0]);
+  ProviderName provider(parameters[1]);
   std::expected<bool, operate::Refusal> asked =
       co_await operate::RetryUpload(launcher_.store(), *config, image, provider);
   Done done;
   if (!asked) done = std::unexpected(asked.error());
   if (asked && !*asked) done = operate::Conflict(fmt::format("{} has the newest build already", provider));
-  Deed deed = co_await ShowImage(std::move(done), image);
-  co_return deed;
+  ActionResult result = co_await ShowImage(std::move(done), image);
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::PauseProvider(const Request& request, const Caller& caller, Places places) {
+Task<ActionResult> ActionHandlers::PauseProvider(const Request& request, const Caller& caller,
+                                                 PathParameters parameters) {
   Expected<PauseOrder> order = ReadPauseOrder(request);
-  if (!order) co_return Deed{std::unexpected(order.error()), {}, ""};
+  if (!order) co_return ActionResult{std::unexpected(order.error()), {}, ""};
   std::shared_ptr<const driver::LoadedConfig> config = launcher_.config();
-  ProviderName provider(places[0]);
+  ProviderName provider(parameters[0]);
   ProviderPause pause{order->reason, order->is_drained, caller.name(), std::nullopt, {}};
   Done done = co_await operate::PauseProvider(loop_, launcher_.store(), *config, provider, pause);
-  Deed deed = co_await ShowProvider(std::move(done), provider);
-  co_return deed;
+  ActionResult result = co_await ShowProvider(std::move(done), provider);
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::UnpauseProvider(const Request& request, const Caller&, Places places) {
+Task<ActionResult> ActionHandlers::UnpauseProvider(const Request& request, const Caller&,
+                                                   PathParameters parameters) {
   Expected<void> nothing = ReadNothing(request);
-  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
-  ProviderName provider(places[0]);
+  if (!nothing) co_return ActionResult{std::unexpected(nothing.error()), {}, ""};
+  ProviderName provider(parameters[0]);
   Done done = co_await operate::UnpauseProvider(launcher_.store(), provider);
-  Deed deed = co_await ShowProvider(std::move(done), provider);
-  co_return deed;
+  ActionResult result = co_await ShowProvider(std::move(done), provider);
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::CreateJob(const Request& request, const Caller&, Places) {
+Task<ActionResult> ActionHandlers::CreateJob(const Request& request, const Caller&, PathParameters) {
   Expected<JobRule> rule = ReadJobRule(request);
-  if (!rule) co_return Deed{std::unexpected(rule.error()), {}, ""};
+  if (!rule) co_return ActionResult{std::unexpected(rule.error()), {}, ""};
   std::string name = rule->name;
   for (const auto& [id, known] : launcher_.records().jobs.rules()) {
     if (known.record.name != name) continue;
     std::string why = fmt::format("Rule {} is about job {} already; delete it first", id, Excerpt(name));
-    co_return Deed{{}, operate::Conflict(std::move(why)), "", name};
+    co_return ActionResult{{}, operate::Conflict(std::move(why)), "", name};
   }
   JobId id = co_await launcher_.store().jobs.CreateRule(std::move(*rule));
   co_await launcher_.CatchUp();
-  Deed deed{{}, {}, "", std::move(name)};
+  ActionResult result{{}, {}, "", std::move(name)};
   const store::Caches& records = launcher_.records();
   auto made = records.jobs.rules().find(id);
   if (made != records.jobs.rules().end())
-    deed.entry = TextOf(JobFields(), JobEntry{made->second, records.nodes, records.jobs}, loop_.Now());
-  co_return deed;
+    result.entry = TextOf(JobFields(), JobEntry{made->second, records.nodes, records.jobs}, loop_.Now());
+  co_return result;
 }
 
-Task<Deed> ActionHandlers::DeleteJob(const Request& request, const Caller&, Places places) {
+Task<ActionResult> ActionHandlers::DeleteJob(const Request& request, const Caller&,
+                                             PathParameters parameters) {
   Expected<void> nothing = ReadNothing(request);
-  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
-  bool is_deleted = co_await launcher_.store().jobs.DeleteRule(JobId(places[0]));
+  if (!nothing) co_return ActionResult{std::unexpected(nothing.error()), {}, ""};
+  bool is_deleted = co_await launcher_.store().jobs.DeleteRule(JobId(parameters[0]));
   if (!is_deleted)
-    co_return Deed{{}, operate::NotFound(fmt::format("There is no rule {}", Excerpt(places[0]))), ""};
+    co_return ActionResult{
+        {}, operate::NotFound(fmt::format("There is no rule {}", Excerpt(parameters[0]))), ""};
   co_await launcher_.CatchUp();
-  co_return Deed();
+  co_return ActionResult();
 }
 
 ParameterDoc Place(std::string name, std::string text) {
@@ -313,10 +331,10 @@ ParameterDoc Place(std::string name, std::string text) {
 
 // Of an action that takes nothing but its path.
 template <class T>
-EndpointDoc EntryDoc(std::string list, std::string summary, std::vector<ParameterDoc> places,
+EndpointDoc EntryDoc(std::string list, std::string summary, std::vector<ParameterDoc> parameters,
                      const FieldTable<T>& answer, int success) {
   EndpointDoc doc{std::move(summary),
-                  std::move(places),
+                  std::move(parameters),
                   {{"application/json", answer.type()}},
                   {400, 401, 403, 404, 409, 415, 429, 503}};
   doc.successes = {success};
@@ -331,9 +349,9 @@ EndpointDoc DeletionDoc(std::string summary, ParameterDoc place) {
 }
 
 template <class T>
-EndpointDoc EntryDoc(std::string list, std::string summary, std::vector<ParameterDoc> places,
+EndpointDoc EntryDoc(std::string list, std::string summary, std::vector<ParameterDoc> parameters,
                      const FieldTable<T>& answer, int success, JsonType body) {
-  EndpointDoc doc = EntryDoc(std::move(list), std::move(summary), std::move(places), answer, success);
+  EndpointDoc doc = EntryDoc(std::move(list), std::move(summary), std::move(parameters), answer, success);
   doc.body = std::move(body);
   return doc;
 }

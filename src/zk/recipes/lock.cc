@@ -25,8 +25,10 @@ std::string_view NumberOf(std::string_view contender) { return contender.substr(
 // coroutine that owns the attempt.
 class Contender {
  public:
-  Contender(Loop& loop, Client& client, Random& random, std::string directory, std::string identifier)
-      : loop_(loop),
+  Contender(const Locker& locker, Loop& loop, Client& client, Random& random, std::string directory,
+            std::string identifier)
+      : locker_(locker),
+        loop_(loop),
         client_(client),
         random_(random),
         directory_(std::move(directory)),
@@ -51,6 +53,14 @@ class Contender {
   Task<> AwaitChange(std::string predecessor);
   Task<> TryToRemove();
 
+  // Before a contender is created. False: another part of this process was faster.
+  bool TakeClaim(bool may_wait) {
+    if (claim_) return true;
+    if (!may_wait && locker_.IsClaimed(directory_)) return false;
+    claim_ = locker_.Claim(directory_);
+    return true;
+  }
+  HeldLock Held(const std::string& name) const { return {PathOf(name), session_, claim_}; }
   std::string PathOf(const std::string& name) const { return directory_ + "/" + name; }
   bool IsOwn(std::string_view name) const { return name.starts_with(prefix_) && IsContender(name); }
   bool SessionIsOver() const {
@@ -68,12 +78,14 @@ class Contender {
     return Error(Verdict::kFail, "lock " + directory_ + ": " + std::string(ToString(code)));
   }
 
+  const Locker& locker_;
   Loop& loop_;
   Client& client_;
   Random& random_;
   std::string directory_;
   std::string identifier_;
   std::string prefix_;
+  std::shared_ptr<LockClaim> claim_;
   Session session_;           // in which the contender was created
   bool has_entered_ = false;  // a contender of ours may be there
   bool is_held_ = false;      // our contender holds the lock
@@ -106,20 +118,22 @@ Task<std::optional<HeldLock>> Contender::Approach(bool may_wait) {
     RequireSession();
     if (!children) {
       if (has_seen_directory_) throw Vanished();
+      if (!TakeClaim(may_wait)) co_return std::nullopt;
       bool is_first = co_await EnterWithDirectory();
       RequireSession();
-      if (is_first && reads_.empty()) co_return HeldLock{PathOf(prefix_ + "0000000000"), session_};
+      if (is_first && reads_.empty()) co_return Held(prefix_ + "0000000000");
       continue;
     }
     has_seen_directory_ = true;
     std::vector<std::string> line = SortedContenders(std::move(children->names));
     auto own = std::ranges::find_if(line, [this](const std::string& name) { return IsOwn(name); });
     if (own == line.end()) {
-      if (!may_wait && !line.empty()) co_return std::nullopt;
+      bool is_ours = (may_wait || line.empty()) && TakeClaim(may_wait);
+      if (!is_ours) co_return std::nullopt;
       co_await Enter();
       continue;
     }
-    if (own == line.begin()) co_return HeldLock{PathOf(*own), session_};
+    if (own == line.begin()) co_return Held(*own);
     if (!may_wait) co_return std::nullopt;
     std::string predecessor = PathOf(*std::prev(own));
     co_await AwaitChange(std::move(predecessor));
@@ -130,6 +144,7 @@ Task<std::optional<Locker::Acquired>> Contender::ContendForFree(std::vector<Read
   reads_ = std::move(reads);
   // What waits for a connection may be carried out in another session than the present one.
   if (client_.state() == SessionState::kConnected) {
+    if (!TakeClaim(false)) co_return std::nullopt;
     Outcome<> entered = co_await Attempt(EnterUnseen());
     if (!entered && !FailedWith(entered, Verdict::kRetry)) entered.error().Rethrow();
     must_sync_ = !entered;
@@ -262,14 +277,14 @@ std::vector<std::string> SortedContenders(std::vector<std::string> children) {
 std::string ContenderPrefix(Random& random) { return random.UuidHex() + std::string(kMark); }
 
 Task<std::optional<HeldLock>> Locker::TryAcquire(std::string directory, std::string identifier) {
-  Contender contender(loop_, client_, random_, std::move(directory), std::move(identifier));
+  Contender contender(*this, loop_, client_, random_, std::move(directory), std::move(identifier));
   std::optional<HeldLock> lock = co_await TakeOrLeave(contender, contender.Contend(false));
   co_return lock;
 }
 
 Task<std::optional<Locker::Acquired>> Locker::TryAcquireFree(std::string directory,
                                                              std::vector<ReadOp> reads) {
-  Contender contender(loop_, client_, random_, std::move(directory), "");
+  Contender contender(*this, loop_, client_, random_, std::move(directory), "");
   auto leave = [&contender] { return contender.WithdrawUnlessHeld(); };
   std::optional<Acquired> acquired = co_await WithCleanup(contender.ContendForFree(std::move(reads)), leave);
   co_return acquired;
@@ -277,7 +292,7 @@ Task<std::optional<Locker::Acquired>> Locker::TryAcquireFree(std::string directo
 
 Task<std::optional<HeldLock>> Locker::Acquire(std::string directory, SteadyTime deadline,
                                               std::string identifier) {
-  Contender contender(loop_, client_, random_, directory, std::move(identifier));
+  Contender contender(*this, loop_, client_, random_, directory, std::move(identifier));
   Task<std::optional<HeldLock>> contend = contender.Contend(true);
   if (deadline != SteadyTime::max()) {
     contend = WithDeadline(loop_, deadline, "lock " + directory, std::move(contend));
@@ -291,7 +306,13 @@ Task<std::optional<HeldLock>> Locker::Acquire(std::string directory, SteadyTime 
   }
 }
 
+bool Locker::IsClaimed(std::string_view directory) const {
+  auto [begin, end] = claims_->equal_range(directory);
+  return std::any_of(begin, end, [&](const auto& claim) { return claim.second == client_.session(); });
+}
+
 Task<> Locker::Release(HeldLock lock) {
+  lock.BeginRelease();
   Task<> release = RemoveHeld(loop_, client_, random_, *this, std::move(lock));
   co_await Uninterrupted(std::move(release));
 }

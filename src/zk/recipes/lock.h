@@ -1,9 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "async/event.h"
@@ -14,17 +17,45 @@
 
 namespace nodepool::zk {
 
+// The locks of one process: for each directory in which it contends or has the lock, the session.
+using LockClaims = std::multimap<std::string, Session, std::less<>>;
+
+// An entry there, until its end.
+class LockClaim {
+ public:
+  LockClaim(std::shared_ptr<LockClaims> claims, std::string directory, Session session)
+      : claims_(std::move(claims)), entry_(claims_->emplace(std::move(directory), session)) {}
+  LockClaim(const LockClaim&) = delete;
+  LockClaim& operator=(const LockClaim&) = delete;
+  ~LockClaim() { End(); }
+
+  void End() {
+    if (claims_) std::exchange(claims_, nullptr)->erase(entry_);
+  }
+
+ private:
+  std::shared_ptr<LockClaims> claims_;
+  LockClaims::iterator entry_;
+};
+
 // A held lock: the contender `path` in its directory, created in `session`. It is
 // plain data; releasing is explicit (Locker::Release) because it is a write, or
 // part of a Multi (DeleteOp{path}).
 struct HeldLock {
   std::string path;  // "<directory>/<32 hex>__lock__<10 digits>"
   Session session;
+  std::shared_ptr<LockClaim> claim;
+
+  // To be called when the release is about to be sent, as others may see it before the answer comes.
+  void BeginRelease() const {
+    if (claim) claim->End();
+  }
 };
 
 // Kazoo's exclusive lock, the same on the wire (coordination.md 6): ephemeral sequential contenders
 // "<32 hex>__lock__<number>" in a persistent directory; the smallest number owns the lock. Excludes
-// kazoo's and Curator-style contenders.
+// kazoo's and Curator-style contenders. The parts of a process that share a locker do not contend with each
+// other unless they wait: a lock that one of them has or is about to have is held by another for the rest.
 class Locker {
  public:
   Locker(Loop& loop, Client& client, Random& random) : loop_(loop), client_(client), random_(random) {}
@@ -51,6 +82,13 @@ class Locker {
   // session is another one. Retries after connection losses.
   Task<> Release(HeldLock lock);
 
+  // For a contender that is created otherwise, e.g. in a transaction; to be kept with the lock.
+  std::shared_ptr<LockClaim> Claim(std::string directory) const {
+    return std::make_shared<LockClaim>(claims_, std::move(directory), client_.session());
+  }
+  // Whether this process contends there in its present session, or has the lock.
+  bool IsClaimed(std::string_view directory) const;
+
   // Whether the session in which the lock was taken is still the client's.
   bool IsHeld(const HeldLock& lock) const {
     return client_.session() == lock.session && client_.state() != SessionState::kLost &&
@@ -61,6 +99,7 @@ class Locker {
   Loop& loop_;
   Client& client_;
   Random& random_;
+  std::shared_ptr<LockClaims> claims_ = std::make_shared<LockClaims>();
 };
 
 // Whether a child of a lock directory contends for the exclusive lock: its name

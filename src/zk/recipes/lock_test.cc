@@ -141,6 +141,34 @@ TEST_F(LockTest, AFreeLockTakesOneWriteAndShowsTheTreeUnderIt) {
   EXPECT_EQ(a.faulty.calls().size(), 5u) << "a creation, three reads in a message, the release";
 }
 
+TEST_F(LockTest, PartsOfAProcessDoNotContendUnlessTheyWait) {
+  (void)zk.tree().Create(CreateOp{kLockDirectory}, 0, time.loop().Now());
+  Outcome first, second, waiting;
+  group.Spawn("first", Record(a.locker.TryAcquire(kLockDirectory), first));
+  group.Spawn("second", Record(a.locker.TryAcquire(kLockDirectory), second));
+  time.loop().RunReady();
+  ASSERT_TRUE(first.is_done && second.is_done);
+  EXPECT_NE(first.lock.has_value(), second.lock.has_value());
+  EXPECT_EQ(a.faulty.CountWrites(), 1u) << "one contender";
+  EXPECT_FALSE(time.Run(a.locker.TryAcquireFree(kLockDirectory, {})));
+  EXPECT_EQ(a.faulty.CountWrites(), 1u);
+  Spawn(a, waiting);
+  EXPECT_EQ(Line().size(), 2u);
+  time.Run(a.locker.Release(first.lock ? *first.lock : *second.lock));
+  ASSERT_TRUE(waiting.lock);
+  EXPECT_FALSE(time.Run(a.locker.TryAcquire(kLockDirectory)));
+  time.Run(a.locker.Release(*waiting.lock));
+  EXPECT_TRUE(time.Run(a.locker.TryAcquire(kLockDirectory)));
+}
+
+TEST_F(LockTest, ALockOfAFormerSessionKeepsNobodyOfTheProcessOut) {
+  auto former = time.Run(a.locker.TryAcquire(kLockDirectory));
+  zk.ExpireSession(*a.client);
+  ASSERT_TRUE(time.RunUntil([&] { return a.client->state() == SessionState::kConnected; }));
+  EXPECT_FALSE(a.locker.IsHeld(*former));
+  EXPECT_TRUE(time.Run(a.locker.TryAcquire(kLockDirectory)));
+}
+
 // D-07
 TEST_F(LockTest, NeverCreatesAParent) {
   for (bool may_wait : {false, true}) {

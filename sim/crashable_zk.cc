@@ -1,4 +1,4 @@
-#include "sim/mortal_zk.h"
+#include "sim/crashable_zk.h"
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -24,7 +24,7 @@ Task<> Dead<void>() {
 
 }  // namespace
 
-MortalZk::MortalZk(Loop& loop, MemoryZk& ensemble, Random& faults)
+CrashableZk::CrashableZk(Loop& loop, MemoryZk& ensemble, Random& faults)
     : loop_(loop),
       ensemble_(ensemble),
       faults_(faults),
@@ -32,7 +32,7 @@ MortalZk::MortalZk(Loop& loop, MemoryZk& ensemble, Random& faults)
       faulty_(*inner_),
       session_(faulty_.OnSession([this](zk::SessionState state) { OnSessionState(state); })) {}
 
-void MortalZk::Kill(MemoryZk::UnderWay under_way) {
+void CrashableZk::Kill(MemoryZk::UnderWay under_way) {
   if (is_dead_) return;
   last_session_ = faulty_.session();
   is_dead_ = true;
@@ -43,19 +43,19 @@ void MortalZk::Kill(MemoryZk::UnderWay under_way) {
   boost::asio::co_spawn(loop_.context(), inner_->Close(), [](std::exception_ptr) {});
 }
 
-void MortalZk::Disconnect(MemoryZk::UnderWay under_way) {
+void CrashableZk::Disconnect(MemoryZk::UnderWay under_way) {
   if (!is_dead_) ensemble_.Disconnect(*inner_, under_way);
 }
 
-void MortalZk::Reconnect() {
+void CrashableZk::Reconnect() {
   if (!is_dead_) ensemble_.Reconnect(*inner_);
 }
 
-void MortalZk::ExpireSession() {
+void CrashableZk::ExpireSession() {
   if (!is_dead_ && session().id != 0) ensemble_.ExpireSession(*inner_);
 }
 
-void MortalZk::SetFaultRate(double rate) {
+void CrashableZk::SetFaultRate(double rate) {
   if (rate > 0) {
     faulty_.FailRandomly(rate, faults_);
   } else {
@@ -63,14 +63,14 @@ void MortalZk::SetFaultRate(double rate) {
   }
 }
 
-void MortalZk::CallAfter(int operations, std::function<void()> die) {
+void CrashableZk::CallAfter(int operations, std::function<void()> die) {
   operations_left_ = operations;
   die_ = std::move(die);
 }
 
 // The operation at which the process dies is sent; Kill() decides whether it arrives.
 template <class Start>
-auto MortalZk::Send(Start start) -> decltype(start()) {
+auto CrashableZk::Send(Start start) -> decltype(start()) {
   if (is_dead_) return Dead<typename decltype(start())::value_type>();
   faulty_.ClearCalls();
   auto under_way = start();
@@ -78,7 +78,7 @@ auto MortalZk::Send(Start start) -> decltype(start()) {
   return under_way;
 }
 
-void MortalZk::OnSessionState(zk::SessionState state) {
+void CrashableZk::OnSessionState(zk::SessionState state) {
   if (is_dead_) return;
   Listeners listeners = *listeners_;
   for (const auto& listener : listeners) {
@@ -86,7 +86,7 @@ void MortalZk::OnSessionState(zk::SessionState state) {
   }
 }
 
-Subscription MortalZk::OnSession(std::function<void(zk::SessionState)> listener) {
+Subscription CrashableZk::OnSession(std::function<void(zk::SessionState)> listener) {
   auto entry = std::make_shared<std::function<void(zk::SessionState)>>(std::move(listener));
   listeners_->push_back(entry);
   return Subscription([listeners = listeners_, entry] {
@@ -95,57 +95,57 @@ Subscription MortalZk::OnSession(std::function<void(zk::SessionState)> listener)
   });
 }
 
-zk::SessionState MortalZk::state() const { return is_dead_ ? zk::SessionState::kClosed : faulty_.state(); }
+zk::SessionState CrashableZk::state() const { return is_dead_ ? zk::SessionState::kClosed : faulty_.state(); }
 
-Task<> MortalZk::Close() {
+Task<> CrashableZk::Close() {
   if (!is_dead_) co_await faulty_.Close();
 }
 
-Task<zk::Result<zk::Created>> MortalZk::Create(std::string path, std::string data, zk::CreateMode mode) {
+Task<zk::Result<zk::Created>> CrashableZk::Create(std::string path, std::string data, zk::CreateMode mode) {
   return Send([&] { return faulty_.Create(path, data, mode); });
 }
 
-Task<zk::Result<zk::NodeData>> MortalZk::Get(std::string path) {
+Task<zk::Result<zk::NodeData>> CrashableZk::Get(std::string path) {
   return Send([&] { return faulty_.Get(path); });
 }
 
-Task<zk::Result<zk::Stat>> MortalZk::Exists(std::string path) {
+Task<zk::Result<zk::Stat>> CrashableZk::Exists(std::string path) {
   return Send([&] { return faulty_.Exists(path); });
 }
 
-Task<zk::Result<zk::Stat>> MortalZk::Set(std::string path, std::string data, std::int32_t version) {
+Task<zk::Result<zk::Stat>> CrashableZk::Set(std::string path, std::string data, std::int32_t version) {
   return Send([&] { return faulty_.Set(path, data, version); });
 }
 
-Task<zk::Result<>> MortalZk::Delete(std::string path, std::int32_t version) {
+Task<zk::Result<>> CrashableZk::Delete(std::string path, std::int32_t version) {
   return Send([&] { return faulty_.Delete(path, version); });
 }
 
-Task<zk::Result<zk::Children>> MortalZk::GetChildren(std::string path) {
+Task<zk::Result<zk::Children>> CrashableZk::GetChildren(std::string path) {
   return Send([&] { return faulty_.GetChildren(path); });
 }
 
-Task<zk::MultiResult> MortalZk::Multi(std::vector<zk::Op> ops) {
+Task<zk::MultiResult> CrashableZk::Multi(std::vector<zk::Op> ops) {
   return Send([&] { return faulty_.Multi(ops); });
 }
 
-Task<> MortalZk::Sync(std::string path) {
+Task<> CrashableZk::Sync(std::string path) {
   return Send([&] { return faulty_.Sync(path); });
 }
 
-Task<zk::Result<zk::NodeData>> MortalZk::GetAndWatch(std::string path, zk::Watcher watcher) {
+Task<zk::Result<zk::NodeData>> CrashableZk::GetAndWatch(std::string path, zk::Watcher watcher) {
   return Send([&] { return faulty_.GetAndWatch(path, watcher); });
 }
 
-Task<zk::Result<zk::Stat>> MortalZk::ExistsAndWatch(std::string path, zk::Watcher watcher) {
+Task<zk::Result<zk::Stat>> CrashableZk::ExistsAndWatch(std::string path, zk::Watcher watcher) {
   return Send([&] { return faulty_.ExistsAndWatch(path, watcher); });
 }
 
-Task<zk::Result<zk::Children>> MortalZk::GetChildrenAndWatch(std::string path, zk::Watcher watcher) {
+Task<zk::Result<zk::Children>> CrashableZk::GetChildrenAndWatch(std::string path, zk::Watcher watcher) {
   return Send([&] { return faulty_.GetChildrenAndWatch(path, watcher); });
 }
 
-Task<Subscription> MortalZk::AddWatch(std::string path, zk::WatchMode mode, zk::Watcher watcher) {
+Task<Subscription> CrashableZk::AddWatch(std::string path, zk::WatchMode mode, zk::Watcher watcher) {
   return Send([&] { return faulty_.AddWatch(path, mode, watcher); });
 }
 

@@ -13,11 +13,11 @@ namespace nodepool::sim {
 // A process's connection to the simulated ensemble: it can be cut, made unreliable,
 // and it can die together with its process. Once it is dead, nothing from the process reaches the servers;
 // its session expires.
-class MortalZk : public zk::Client {
+class CrashableZk : public zk::Client {
  public:
   // `loop` is the ensemble's. All outlive this; after Kill() the loop runs once more
   // before this is destroyed.
-  MortalZk(Loop& loop, testing::MemoryZk& ensemble, Random& faults);
+  CrashableZk(Loop& loop, testing::MemoryZk& ensemble, Random& faults);
 
   // The process has crashed. `under_way` says whether what it has sent is carried out. Its further operations
   // fail with kLostSession; its listeners are not notified.
