@@ -48,7 +48,7 @@ if(NODEPOOL_BUILD_FUZZERS)
 endif()
 
 # nodepool_library(<folder> [RUNS_RARELY] SOURCES ... [DEPS nodepool::x ...] [LIBS third-party ...])
-# RUNS_RARELY: code that runs once, or when a person asks, is optimised less to be built sooner.
+# RUNS_RARELY: code that runs once, when a person asks, or as often as a cloud answers, is optimised less to be built sooner.
 function(nodepool_library name)
   cmake_parse_arguments(arg "RUNS_RARELY" "" "SOURCES;DEPS;LIBS" ${ARGN})
   string(REPLACE "/" "_" target np_${name})
