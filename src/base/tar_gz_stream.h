@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,7 +11,8 @@ struct z_stream_s;
 
 namespace nodepool {
 
-// A gzipped GNU tar archive with one file in it, made piece by piece, without a copy on disk.
+// A gzipped GNU tar archive with one file in it, made piece by piece, without a copy on disk. Long runs of
+// zeros, of which images are full, are compressed once for all.
 class TarGzStream : public ByteSource {
  public:
   // `length` bytes of the file from `place`; fewer where it ends: the rest of its member is zeros.
@@ -27,6 +29,8 @@ class TarGzStream : public ByteSource {
  private:
   // More of the archive before its compression.
   std::string NextPlain();
+  // Compresses more of it, to the end of `compressed_`.
+  void Advance();
 
   std::string name_;
   std::uint64_t size_;
@@ -35,7 +39,10 @@ class TarGzStream : public ByteSource {
   bool has_header_ = false;
   bool has_trailer_ = false;
   bool is_at_end_ = false;
-  std::string plain_;  // what the compression still refers to
+  std::string compressed_;  // and not read yet
+  std::uint32_t checksum_ = 0;
+  std::uint64_t plain_size_ = 0;
+  bool is_flushed_ = true;  // what comes refers to nothing before it
   std::unique_ptr<z_stream_s> zlib_;
 };
 

@@ -45,6 +45,24 @@ TEST(TarGzStream, OneFileAndZerosUpToItsSize) {
   EXPECT_EQ(archive.find_first_not_of('\0', 512 + content.size()), std::string::npos);
 }
 
+// Runs of zeros between other bytes, at places that are no multiple of anything.
+TEST(TarGzStream, WhatIsCompressedOnceIsTheSame) {
+  std::string content(20 << 20, '\0');
+  for (std::size_t place :
+       {std::size_t{0}, std::size_t{5} << 20, (std::size_t{11} << 20) - 3, content.size() - 1})
+    content.replace(place, 1, "x");
+  for (std::size_t i = 0; i < (2 << 20); ++i)
+    content[(14 << 20) + i] = static_cast<char>(i * i * 2654435761u >> 24);
+  auto read = [&](std::uint64_t place, std::size_t length) { return content.substr(place, length); };
+  for (std::size_t at_once : {std::size_t{777}, std::size_t{1} << 22}) {
+    TarGzStream stream("disk.raw", content.size(), read);
+    std::string compressed = ReadAll(stream, at_once);
+    std::string archive = Unzipped(compressed, content.size() + 4096);
+    EXPECT_EQ(archive.size(), 512 + content.size() + 1024);
+    EXPECT_TRUE(archive.substr(512, content.size()) == content);
+  }
+}
+
 TEST(TarGzStream, OneCallReadsABoundedPart) {
   TarGzStream stream("zeros", kGibibyte, [](std::uint64_t, std::size_t) { return ""; });
   stream.Read(8 << 20);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/test_environment.h"
 #include "sched/requests/assign_for_test.h"
 #include "sched/requests/random_world_for_test.h"
 
@@ -423,6 +424,8 @@ struct Size {
   int shapes;
 };
 
+const Size kManyPools{testing::Often(600, 120), testing::Often(1000, 200)};
+
 // What an event costs does not depend on how many pools and shapes there are that it does not concern.
 class AnEvent : public ::testing::TestWithParam<Size> {
  protected:
@@ -432,7 +435,7 @@ class AnEvent : public ::testing::TestWithParam<Size> {
   ManyPools world;
 };
 
-INSTANTIATE_TEST_SUITE_P(Sizes, AnEvent, ::testing::Values(Size{21, 35}, Size{600, 1000}),
+INSTANTIATE_TEST_SUITE_P(Sizes, AnEvent, ::testing::Values(Size{21, 35}, kManyPools),
                          [](const auto& size) { return std::to_string(size.param.pools); });
 
 TEST_P(AnEvent, OfARequestLikeOthersThatWaitCostsNoQuestion) {  // D-111
