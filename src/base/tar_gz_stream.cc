@@ -78,7 +78,7 @@ const Zeros& AllZeros() {
 }
 
 // The least byte first.
-std::string Number(std::uint32_t number) {
+std::string GzipNumber(std::uint32_t number) {
   std::string bytes;
   for (int i = 0; i < 4; ++i) bytes += static_cast<char>(number >> 8 * i);
   return bytes;
@@ -145,7 +145,8 @@ void TarGzStream::Advance() {
     compressed_ += AllZeros().compressed;
   }
   is_flushed_ = is_zeros;
-  if (has_trailer_) compressed_ += Number(checksum_) + Number(static_cast<std::uint32_t>(plain_size_));
+  if (has_trailer_)
+    compressed_ += GzipNumber(checksum_) + GzipNumber(static_cast<std::uint32_t>(plain_size_));
 }
 
 std::string TarGzStream::Read(std::size_t size) {
