@@ -50,7 +50,7 @@ void Compress(z_stream& zlib, const std::string& plain, int flush, std::string& 
     zlib.avail_out = static_cast<uInt>(most);
     if (deflate(&zlib, flush) == Z_STREAM_ERROR)
       throw Error(Verdict::kFail, "an archive cannot be compressed");
-    compressed.resize(compressed.size() - zlib.avail_out);
+    compressed.erase(compressed.size() - zlib.avail_out);
   } while (zlib.avail_out == 0);
 }
 

@@ -54,7 +54,7 @@ void GzipWriter::Run(std::string& out, std::string_view text, int flush) {
     zlib.next_out = reinterpret_cast<Bytef*>(out.data() + begin);
     zlib.avail_out = static_cast<uInt>(kOutAtATime);
     deflate(&zlib, flush);  // fails only for a stream that is not as zlib left it
-    out.resize(out.size() - zlib.avail_out);
+    out.erase(out.size() - zlib.avail_out);
   } while (zlib.avail_out == 0);
 }
 
