@@ -93,8 +93,8 @@ def test_a_wrong_secret_is_reported_and_corrected_without_a_restart(aws_site, tm
     config = aws_site.config(webapp={"listen_address": "127.0.0.1", "port": port})
     launcher = aws_site.launcher(config, env=env, wait=False)
     wait_for(lambda: "AuthFailure" in launcher.output(), "the fault is reported", 60)
-    status, _, body = get(port, "/ready")
-    assert status == 503 and "AuthFailure" in body
+    wait_for(lambda: "AuthFailure" in get(port, "/ready")[2], "/ready tells the fault", 30)
+    assert get(port, "/ready")[0] == 503
     file.write_text(good)
     tree = aws_site.tree()
     tree.fulfil_timeout = 90
