@@ -18,6 +18,8 @@ constexpr std::size_t kMostOfName = 99;
 constexpr std::size_t kReadAtOnce = 1 << 20;
 // What one call reads at most: zeros become almost nothing.
 constexpr std::size_t kReadPerCall = 128 << 20;
+// What zlib may have held back of what came before, at most.
+constexpr std::size_t kHeldBack = 64 << 10;
 constexpr int kRawWindow = -15;  // deflate without a header
 // RFC 1952: deflate, no name, no time, the fastest compression, on Unix.
 constexpr std::string_view kGzipHeader("\x1f\x8b\x08\0\0\0\0\0\x04\x03", 10);
@@ -42,7 +44,7 @@ void Begin(z_stream& zlib) {
 void Compress(z_stream& zlib, const std::string& plain, int flush, std::string& compressed) {
   zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
   zlib.avail_in = static_cast<uInt>(plain.size());
-  const std::size_t most = deflateBound(&zlib, plain.size());
+  const std::size_t most = deflateBound(&zlib, plain.size()) + kHeldBack;
   do {
     const std::size_t before = compressed.size();
     compressed.resize(before + most);
