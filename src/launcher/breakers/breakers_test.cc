@@ -138,46 +138,6 @@ TEST_F(BreakersTest, TheRequestForAProbeEndsWithIt) {
   EXPECT_EQ(Creates("other"), 2);
 }
 
-// BRK-8: while the pool waits for capacity, nobody takes that request.
-TEST_F(BreakersTest, TheRequestForAProbeEndsWithAnothersSuccess) {
-  AddCloud({.labels = {"small", "large"},
-            .provider = "priority: 10, breaker: {failures: 2, probe-after: 60, probe-max: 60}",
-            .pool = "max-servers: 1"});
-  AddCloud({.name = "other", .labels = {"small"}, .provider = "priority: 20"});
-  StartLauncher();
-  auto opens = [&] {
-    Break();
-    EXPECT_TRUE(AwaitState(Request({"large"}), RequestState::kFailed, minutes(10)));
-    EXPECT_EQ(ProviderServing(), "other");
-    return Await([&] { return Record("cloud:main").has_value(); });
-  };
-  ASSERT_TRUE(opens());
-  Mend();
-  RequestId first = Request({"large"});
-  ASSERT_TRUE(AwaitState(first, RequestState::kFulfilled, minutes(10)));
-  ASSERT_TRUE(Await([&] { return !Record("cloud:main"); }));
-  std::vector<store::LockedNode> used = Take(first);
-  NodeId node = used.at(0).id();
-  Return(used);
-  ASSERT_TRUE(Await([&] { return !Read(node); }));
-  ASSERT_TRUE(opens()) << "again, so one success does not close it";
-  Mend();
-  Change([](drivers::FakeSimulation& settings) { settings.create_latency = minutes(5); });
-  RequestId large = Request({"large"});
-  ASSERT_TRUE(AwaitState(large, RequestState::kPending));
-  ASSERT_TRUE(AwaitState(Request({"large"}), RequestState::kPending)) << "it waits for capacity";
-  auto has_probe = [&] {
-    std::vector<RequestId> requests = time_.Run(client_store_->requests.List());
-    return std::ranges::any_of(requests, [](const RequestId& id) { return id.value.starts_with("900-"); });
-  };
-  ASSERT_TRUE(Await([&] { return !Record("cloud:main")->prober.empty(); }));
-  EXPECT_EQ(ProviderServing(), "other");
-  ASSERT_TRUE(has_probe());
-  ASSERT_TRUE(AwaitState(large, RequestState::kFulfilled, minutes(10)));
-  ASSERT_TRUE(Record("cloud:main"));
-  EXPECT_TRUE(Await([&] { return !has_probe(); }));
-}
-
 // BRK-8, BRK-10
 TEST_F(BreakersTest, OneLaunchProbesAndItsFailureMakesThePauseLonger) {
   StartClouds();
