@@ -1,7 +1,6 @@
 #include <list>
 
 #include "async/event.h"
-#include "async/task_group.h"
 #include "net/servers_for_test.h"
 
 namespace nodepool::net {
@@ -53,24 +52,25 @@ class HttpStreamTest : public HttpServerTest {
     server_->Listen("127.0.0.1", 0);
     return pieces;
   }
-  // A further client that listens to the pieces until the test ends; it is being answered.
-  void Listen(const std::shared_ptr<Pieces>& pieces) {
-    long others = pieces.use_count();
-    listeners_.Spawn("listen", TalkInto(heard_.emplace_back(), kAsk));
-    while (pieces.use_count() == others) RunToEnd(loop_, loop_.SleepFor(std::chrono::milliseconds(1)));
+  // A further client that listens to the pieces until the test ends. It has the answer's head: before, its
+  // connection still has a seat of those that ask, which the next one may be given.
+  void Listen() { RunToEnd(loop_, AskAndKeep(listeners_.emplace_back(loop_.context()))); }
+  Task<> AskAndKeep(asio::ip::tcp::socket& socket) {
+    asio::ip::tcp::endpoint server(asio::ip::address_v4::loopback(),
+                                   static_cast<std::uint16_t>(server_->port()));
+    co_await socket.async_connect(server, asio::use_awaitable);
+    co_await asio::async_write(socket, asio::buffer(std::string_view(kAsk)), asio::use_awaitable);
+    std::string head;
+    co_await asio::async_read_until(socket, asio::dynamic_buffer(head, 1024), "\r\n\r\n",
+                                    asio::use_awaitable);
   }
   Task<> Reach(const bool& is_reached) {
     SteadyTime deadline = loop_.SteadyNow() + std::chrono::seconds(10);
     while (!is_reached && loop_.SteadyNow() < deadline) co_await loop_.SleepFor(std::chrono::milliseconds(1));
     EXPECT_TRUE(is_reached);
   }
-  void TearDown() override {
-    RunToEnd(loop_, listeners_.Stop());
-    HttpServerTest::TearDown();
-  }
 
-  std::list<std::string> heard_;
-  TaskGroup listeners_{loop_, log::Logger("test")};
+  std::list<asio::ip::tcp::socket> listeners_;
 };
 
 TEST_F(HttpStreamTest, AStreamIsSentInChunksAsItComes) {
@@ -128,15 +128,15 @@ TEST_F(HttpStreamTest, AClientThatDoesNotReadItsStreamIsHungUpOn) {
 
 TEST_F(HttpStreamTest, StreamsHaveALimitOfTheirOwn) {
   auto pieces = StartStreams({.connections = 1, .streams = 2});  // HTTP-3
-  Listen(pieces);
-  Listen(pieces);
+  Listen();
+  Listen();
   EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
               AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("There are too many streams; try again later")));
 }
 
 TEST_F(HttpStreamTest, AStopEndsStreams) {
   auto pieces = StartStreams();
-  Listen(pieces);
+  Listen();
   RunToEnd(loop_, server_->Stop());
   EXPECT_EQ(pieces.use_count(), 1) << "nothing holds the stream any more";
 }
