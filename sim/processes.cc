@@ -368,6 +368,8 @@ LauncherProcess::LauncherProcess(Environment environment, std::uint64_t seed, st
   participant_->client = &zk_;
   environment_.inspector.Add(participant_);
   launcher::Launcher::Options options{name, name + ".example.org", {}};
+  // What the launcher makes of no event is not mended by reading everything again.
+  options.intervals.unannounced_change = std::chrono::hours(24);
   launcher_ =
       std::make_unique<launcher::Launcher>(environment_.loop, random_, environment_.blocking_pool, metrics_,
                                            grouping_zk_, drivers_, std::move(config), std::move(options));

@@ -186,7 +186,8 @@ struct ProviderEnvironment : DriverEnvironment {
   const RecordsEnvironment& records;
   // To be called when capacity may have changed for a reason that the node records
   // do not show: quota was re-read, an image appeared. Waiting requests are considered
-  // again. Cheap; may be called from anywhere on the loop.
+  // again; without the call, up to a second after something else happens (D-111). Cheap; may be called from
+  // anywhere on the loop.
   std::function<void()> capacity_changed;
   // Null when nobody wants to know.
   ProviderObserver* observer = nullptr;

@@ -405,5 +405,48 @@ TEST_F(AssignmentTest, WhatADriverDoesNotAnnounceCountsInTheNextDecision) {  // 
   EXPECT_TRUE(AwaitState(large, RequestState::kFulfilled));
 }
 
+TEST_F(AssignmentTest, WhatADriverDoesNotAnnounceCountsSoonAfterAnEvent) {  // D-111
+  script().launches_nodes = false;
+  const Launcher& launcher = *StartLauncher().launcher;
+  time_.Advance(seconds(10));
+  auto request_and_decide = [&] {
+    std::uint64_t decisions = launcher.decision_count();
+    RequestId id = Request({"small"});
+    EXPECT_TRUE(Await([&] { return launcher.decision_count() > decisions; }));
+    return id;
+  };
+  request_and_decide();
+  script().launches_nodes = true;
+  RequestId id = request_and_decide();
+  EXPECT_EQ(Read(id)->state, RequestState::kRequested) << "it had just been read";
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(2)));
+}
+
+// Serves one request after the other where there are this many other providers. Returns how often a pool was
+// read.
+class ProvidersTest : public AssignmentTest {
+ protected:
+  std::uint64_t ViewsWith(int others) {
+    intervals_.unannounced_change = std::chrono::hours(1);
+    for (int i = 0; i < others; ++i)
+      AddPool(fmt::format("other-{}", i), "main", {fmt::format("label-{}", i)});
+    Running& running = StartLauncher();
+    const Launcher& launcher = *running.launcher;
+    time_.Advance(seconds(10));
+    std::uint64_t before = launcher.view_count();
+    for (int i = 0; i < 5; ++i) {
+      RequestId id = Request({"small"});
+      EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+    }
+    std::uint64_t views = launcher.view_count() - before;
+    EXPECT_GT(views, 0u);
+    StopLauncher(running);
+    return views;
+  }
+};
+TEST_F(ProvidersTest, EventsOfAProviderReadItsPoolsAlone) {
+  EXPECT_EQ(ViewsWith(0), ViewsWith(12));
+}  // D-111
+
 }  // namespace
 }  // namespace nodepool::launcher

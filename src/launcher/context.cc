@@ -50,7 +50,7 @@ void Reservation::SetNode(const NodeId& node) {
 }
 
 void Reservation::EndLaunch() {
-  if (auto provider = std::exchange(launching_in_, std::nullopt)) --ledger_->launches_[*provider];
+  if (auto provider = std::exchange(launching_in_, std::nullopt)) ledger_->EndLaunch(*provider);
 }
 
 void Reservation::FreeResources() { ledger_->Release(id_); }
@@ -68,6 +68,7 @@ std::uint64_t Ledger::Add(const PoolKey& pool, const Resources& need) {
   by_pool_[pool].Add(need);
   by_provider_[pool.provider].Add(need);
   entries_.emplace(++last_id_, Entry{pool, need, {}});
+  change_listeners_.Notify(pool.provider);
   return last_id_;
 }
 
@@ -78,7 +79,19 @@ void Ledger::Release(std::uint64_t id) {
   TakeBack(by_pool_, entry.pool, entry.need);
   TakeBack(by_provider_, entry.pool.provider, entry.need);
   if (entry.node) by_node_.erase(*entry.node);
+  ProviderName provider = entry.pool.provider;
   entries_.erase(it);
+  change_listeners_.Notify(provider);
+}
+
+void Ledger::EndLaunch(const ProviderName& provider) {
+  --launches_[provider];
+  change_listeners_.Notify(provider);
+}
+
+void Ledger::CloudRefused(const ProviderName& provider, SteadyTime until) {
+  full_until_[provider] = until;
+  change_listeners_.Notify(provider);
 }
 
 const Resources& Ledger::PendingIn(const PoolKey& pool) const { return FindOrEmpty(by_pool_, pool).total(); }
@@ -110,6 +123,7 @@ void Ledger::Await(const ProviderName& provider, const sched::ServiceOrder& orde
   } else if (auto known = awaited_.find(provider); known != awaited_.end()) {
     known->second.erase(order);
   }
+  change_listeners_.Notify(provider);
 }
 
 Ledger::Awaited Ledger::AwaitedIn(const ProviderName& provider, const sched::ServiceOrder* before) const {

@@ -96,7 +96,7 @@ class Ledger {
   Awaited AwaitedIn(const ProviderName& provider, const sched::ServiceOrder* before = nullptr) const;
 
   // The cloud has refused what seemed to fit: it counts as full until `until`.
-  void CloudRefused(const ProviderName& provider, SteadyTime until) { full_until_[provider] = until; }
+  void CloudRefused(const ProviderName& provider, SteadyTime until);
   SteadyTime CloudFullUntil(const ProviderName& provider) const;
   // When the first of the clouds that are full now stops counting as full; SteadyTime::max(): none is full.
   SteadyTime NextCloudFree(SteadyTime now) const;
@@ -109,11 +109,16 @@ class Ledger {
   Subscription OnClaim(std::function<void(const NodeId&)> listener) {
     return claim_listeners_.Add(std::move(listener));
   }
+  // Something that is counted here for the provider is another.
+  Subscription OnChange(std::function<void(const ProviderName&)> listener) {
+    return change_listeners_.Add(std::move(listener));
+  }
 
-  // Call when capacity counted here is free again, or when other requests wait for it than before.
-  void CapacityChanged() { listeners_.Notify(); }
-  Subscription OnCapacityChange(std::function<void()> listener) {
-    return listeners_.Add(std::move(listener));
+  // Call when the provider's capacity counted here is free again, or when other requests wait for it than
+  // before.
+  void CapacityChanged(const ProviderName& provider) { capacity_listeners_.Notify(provider); }
+  Subscription OnCapacityChange(std::function<void(const ProviderName&)> listener) {
+    return capacity_listeners_.Add(std::move(listener));
   }
 
  private:
@@ -126,6 +131,7 @@ class Ledger {
   };
   std::uint64_t Add(const PoolKey& pool, const Resources& need);
   void Release(std::uint64_t id);
+  void EndLaunch(const ProviderName& provider);
 
   store::NodeCache& nodes_;
   std::map<std::uint64_t, Entry> entries_;
@@ -137,8 +143,9 @@ class Ledger {
   std::map<ProviderName, SteadyTime> full_until_;
   std::set<NodeId> claimed_;
   std::uint64_t last_id_ = 0;
-  Listeners<> listeners_;
   Listeners<const NodeId&> claim_listeners_;
+  Listeners<const ProviderName&> change_listeners_;
+  Listeners<const ProviderName&> capacity_listeners_;
   Subscription subscription_;
 };
 
@@ -193,6 +200,7 @@ struct Intervals {
   Duration min_ready_holdoff = std::chrono::seconds(60);
   Duration min_ready_pause =
       std::chrono::seconds(5);  // min. pause after a failure, when capacity has changed
+  Duration unannounced_change = std::chrono::seconds(1);  // of a driver, after which it counts at the latest
   Duration provider_start_timeout = std::chrono::seconds(60);
   Duration provider_probe = std::chrono::seconds(10);  // of a driver that failed to answer (D-26)
   Duration quota_probe = std::chrono::seconds(30);  // while a request waits for what others use of the cloud

@@ -139,7 +139,7 @@ Task<> Launcher::Start() {
   co_await entry_.Register();
   co_await caches_.WaitSynced();
   providers_.Start({[this](const ProviderName& name) { ProviderStarted(name); }, [this] { HealthChanged(); },
-                    [this] { CapacityChanged(); }});
+                    [this](const ProviderName& name) { CapacityChangedIn(name); }});
   providers_.Configure(*context_.config);
   for (const auto& [provider, pause] : caches_.pauses.all()) PauseChanged(provider, &pause);
   pauses_ = caches_.pauses.OnChange([this](const ProviderName& provider, const ProviderPause*,
@@ -214,6 +214,16 @@ void Launcher::ProviderStarted(const ProviderName& name) {
 
 void Launcher::CapacityChanged() {
   scheduler_.Wake();
+  FollowCapacity();
+}
+
+void Launcher::CapacityChangedIn(const ProviderName& provider) {
+  scheduler_.WakeFor(provider);
+  FollowCapacity();
+}
+
+// What else depends on it.
+void Launcher::FollowCapacity() {
   min_ready_.CapacityChanged();
   label_faults_.Wake();
   Announce();

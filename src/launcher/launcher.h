@@ -113,6 +113,8 @@ class Launcher {
   std::uint64_t decision_count() const { return scheduler_.decision_count(); }
   // How often a pool was asked about a request for them.
   std::uint64_t question_count() const { return scheduler_.question_count(); }
+  // How often what a pool offers was read for them.
+  std::uint64_t view_count() const { return scheduler_.view_count(); }
 
   // Ends when the records show what was changed before this was called.
   Task<> CatchUp();
@@ -133,6 +135,8 @@ class Launcher {
   // Announces the providers' states in ZooKeeper where they have changed.
   void Announce();
   void CapacityChanged();
+  void CapacityChangedIn(const ProviderName& provider);
+  void FollowCapacity();
   void HealthChanged();
   void AnnounceFaults();
   void BreakersChanged();

@@ -178,6 +178,7 @@ class DriverFaultTest : public LauncherTest {
 TEST_F(DriverFaultTest, ADriverThatCannotAnswerDefersOnlyItsOwnRequests) {
   AddPool("second", "main", {"other"});
   StartLauncher();
+  time_.Advance(seconds(2));
   script().label_errors.emplace(LabelName("small"), Error(Verdict::kRetry, "the cloud does not answer"));
   RequestId deferred = Request({"small"});
   RequestId served = Request({"other"});

@@ -144,7 +144,7 @@ void Pool::EndWaiting(const sched::ServiceOrder& order) {
 
 void Pool::WaitingChanged() {
   entry_.Update(Announcement());
-  context_.ledger.CapacityChanged();
+  context_.ledger.CapacityChanged(key_.provider);
 }
 
 bool Pool::launches_nodes() const {

@@ -254,9 +254,10 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
 Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
   generation->reported.reset();
   generation->notices.clear();
+  ProviderName name = generation->config->name;
   driver::ProviderEnvironment environment{{context_.loop, context_.random, context_.blocking_pool},
                                           records_,
-                                          listener_.capacity_changed,
+                                          [this, name] { listener_.capacity_changed(name); },
                                           &observer_};
   environment.report_fault =
       [this, reporting = std::weak_ptr(generation)](const std::optional<driver::ProviderFault>& fault) {

@@ -132,7 +132,7 @@ class ProviderManager {
   struct Listener {
     std::function<void(const ProviderName&)> started;
     std::function<void()> health_changed;  // a provider can be used, or not, or has another fault
-    std::function<void()> capacity_changed;
+    std::function<void(const ProviderName&)> capacity_changed;  // as its driver says
   };
   void Start(Listener listener) { listener_ = std::move(listener); }
   // Ends when every provider has stopped. May be called again.

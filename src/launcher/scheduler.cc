@@ -59,6 +59,7 @@ void Scheduler::SetPools(std::vector<PoolWorker*> pools) {
            std::make_pair(b->pool().config()->priority, b->key());
   });
   asked_.clear();
+  asked_of_.clear();
   assigner_.SetPools({});
   are_pools_registered_.reset();
 }
@@ -74,23 +75,28 @@ void Scheduler::Start() {
           CloudRefused(after->record.provider);
         NodeChanged(before);
         NodeChanged(after);
-        if (ChangesCapacity(before, after)) Wake();
+        if (ChangesCapacity(before, after)) NewsCame();
       }));
   subscriptions_.push_back(
       context_.ledger.OnClaim([this](const NodeId& node) { NodeChanged(context_.caches.nodes.Find(node)); }));
-  subscriptions_.push_back(context_.ledger.OnCapacityChange([this] { Wake(); }));
+  subscriptions_.push_back(
+      context_.ledger.OnChange([this](const ProviderName& provider) { changed_.insert(provider); }));
+  subscriptions_.push_back(
+      context_.ledger.OnCapacityChange([this](const ProviderName& provider) { WakeFor(provider); }));
   subscriptions_.push_back(context_.caches.images.OnChange([this](const ImageName&) { Wake(); }));
   subscriptions_.push_back(
       context_.caches.components.OnChange([this](const std::string&, const Component*, const Component*) {
         is_registry_old_ = true;
-        Wake();
+        NewsCame();
       }));
   for (const auto& [id, request] : context_.caches.requests.all()) RequestChanged(id, &request);
   tasks_.Spawn("assign requests", deciding_.Run());
 }
 
 void Scheduler::NodeChanged(const store::StoredNode* node) {
-  if (node != nullptr) other_nodes_.insert({node->record.provider, node->record.pool});
+  if (node == nullptr) return;
+  changed_.insert(node->record.provider);
+  other_nodes_.insert({node->record.provider, node->record.pool});
 }
 
 void Scheduler::CloudRefused(const ProviderName& provider) {
@@ -153,7 +159,7 @@ void Scheduler::RequestChanged(const RequestId& id, const store::StoredRequest* 
     cluster_.queues.Put(id, after->record);
     if (after->record.state == RequestState::kRequested) AskForProbes(after->record);
   }
-  Wake();
+  NewsCame();
 }
 
 void Scheduler::AskForProbes() {
@@ -222,8 +228,7 @@ SteadyTime Scheduler::Decide() {
   sched::Plan plan;
   if (is_ready) {
     if (!considered_) has_news_ = false;
-    for (PoolWorker* pool : pools_) pool->CapacityChanged();
-    ReadPools();
+    ReadPools(begun);
     ReadTenants();
     plan = assigner_.Decide({considered_, kPortion});
   }
@@ -248,28 +253,56 @@ SteadyTime Scheduler::EndDecision() {
   if (has_news_) return now;
   // Then what a full cloud has refused is tried again.
   SteadyTime next = context_.ledger.NextCloudFree(now);
+  all_due_ = std::min(all_due_, next);
+  if (!is_all_read_) next = all_due_;
   return cluster_.queues.IsProviderAtFault() ? std::min(next, now + context_.intervals.provider_probe) : next;
 }
 
-// Anything about a pool may have changed without an event, but for its nodes.
-void Scheduler::ReadPools() {
+// Those of providers of which an event has told something: pools of one provider share its limits, so what
+// changes one may change all of them. Drivers may announce nothing, so after a while all are read.
+void Scheduler::ReadPools(SteadyTime now) {
+  std::set<ProviderName> changed = std::exchange(changed_, {});
+  is_all_read_ = std::exchange(are_all_changed_, false) || now >= all_due_;
+  if (is_all_read_) {
+    all_due_ = now + context_.intervals.unannounced_change;
+    return ReadAllPools();
+  }
+  std::set<PoolKey> other_nodes = std::exchange(other_nodes_, {});
+  for (const ProviderName& provider : changed) {
+    for (std::size_t position : FindOrEmpty(asked_of_, provider)) {
+      asked_[position]->CapacityChanged();
+      ReadPool(position, other_nodes);
+    }
+  }
+}
+
+void Scheduler::ReadPool(std::size_t position, const std::set<PoolKey>& other_nodes) {
+  ++view_count_;
+  sched::PoolView view = asked_[position]->pool().View();
+  bool has_other_nodes = other_nodes.contains(view.key);
+  assigner_.SetPool(position, std::move(view), has_other_nodes);
+}
+
+void Scheduler::ReadAllPools() {
   std::vector<PoolWorker*> asked;
-  std::vector<sched::PoolView> views;
   for (PoolWorker* pool : pools_) {
-    if (pool->pool().provider() == nullptr) continue;
-    asked.push_back(pool);
-    views.push_back(pool->pool().View());
+    pool->CapacityChanged();
+    if (pool->pool().provider() != nullptr) asked.push_back(pool);
   }
   std::set<PoolKey> other_nodes = std::exchange(other_nodes_, {});
   if (asked == asked_) {
-    for (std::size_t i = 0; i < views.size(); ++i) {
-      bool has_other_nodes = other_nodes.contains(views[i].key);
-      assigner_.SetPool(i, std::move(views[i]), has_other_nodes);
-    }
-  } else {
-    asked_ = std::move(asked);
-    assigner_.SetPools(std::move(views));
+    for (std::size_t position = 0; position < asked_.size(); ++position) ReadPool(position, other_nodes);
+    return;
   }
+  asked_ = std::move(asked);
+  asked_of_.clear();
+  std::vector<sched::PoolView> views;
+  for (PoolWorker* pool : asked_) {
+    ++view_count_;
+    asked_of_[pool->key().provider].push_back(views.size());
+    views.push_back(pool->pool().View());
+  }
+  assigner_.SetPools(std::move(views));
 }
 
 void Scheduler::ReadTenants() {
@@ -288,6 +321,7 @@ void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
                            [&](const PoolWorker* candidate) { return candidate->key() == acceptance.pool; });
   auto order = sched::OrderOf(request->id, request->record);
   under_way_[acceptance.request] = request->revision.mzxid;
+  changed_.insert(acceptance.pool.provider);  // the assigner counts what it has given away
   store::StoredRequest seen = *request;
   cluster_.queues.Remove(acceptance.request);
   if (seen.record.tenant_name && context_.config->common.tenant_limits.contains(*seen.record.tenant_name)) {

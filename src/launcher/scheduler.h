@@ -33,10 +33,15 @@ class Scheduler {
   // Makes no more decisions; declines under way are finished or given up.
   Task<> Stop();
 
-  // Call when something may have changed; cheap, since changes are evaluated later in one go.
+  // Call when something may have changed, of any provider or of this one; cheap, since changes are evaluated
+  // later in one go.
   void Wake() {
-    has_news_ = true;
-    deciding_.Wake();
+    are_all_changed_ = true;
+    NewsCame();
+  }
+  void WakeFor(const ProviderName& provider) {
+    changed_.insert(provider);
+    NewsCame();
   }
 
   // What is known of registered pools beside their records has changed: a breaker, or a pause.
@@ -47,6 +52,8 @@ class Scheduler {
 
   // How often requests were decided about.
   std::uint64_t decision_count() const { return deciding_.count(); }
+  // How often it was read for that what a pool offers, and what is used of it.
+  std::uint64_t view_count() const { return view_count_; }
   // How often a pool was asked about a request for that.
   std::uint64_t question_count() const { return assigner_.question_count(); }
 
@@ -59,8 +66,14 @@ class Scheduler {
   // Makes a decision, or a portion of one. Returns when to go on, or to decide again at the latest.
   SteadyTime Decide();
   SteadyTime EndDecision();
+  void NewsCame() {
+    has_news_ = true;
+    deciding_.Wake();
+  }
   bool IsReady();
-  void ReadPools();
+  void ReadPools(SteadyTime now);
+  void ReadAllPools();
+  void ReadPool(std::size_t position, const std::set<PoolKey>& other_nodes);
   void ReadTenants();
   void NodeChanged(const store::StoredNode* node);
   void CarryOut(const sched::Plan::Acceptance& acceptance);
@@ -85,8 +98,14 @@ class Scheduler {
   ClusterView& cluster_;
   std::function<void(const RequestId&)> served_;
   sched::Assigner assigner_{cluster_.queues, cluster_.registry};
-  std::vector<PoolWorker*> asked_;  // those that the assigner knows, in its order
-  std::set<PoolKey> other_nodes_;   // pools whose free nodes may be others than the assigner knows
+  std::vector<PoolWorker*> asked_;                             // those that the assigner knows, in its order
+  std::map<ProviderName, std::vector<std::size_t>> asked_of_;  // their positions
+  std::set<ProviderName> changed_;  // providers whose pools may be others than the assigner knows
+  bool are_all_changed_ = true;
+  SteadyTime all_due_{};      // from then on a decision reads all pools
+  bool is_all_read_ = false;  // by the last decision
+  std::uint64_t view_count_ = 0;
+  std::set<PoolKey> other_nodes_;  // pools whose free nodes may be others than the assigner knows
   // How far the decision is that is being made, portion by portion; absent: nothing has been considered.
   std::optional<sched::ServiceOrder> considered_;
   bool has_news_ = true;                      // something has changed since the decision began

@@ -286,6 +286,7 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   const store::StoredNode* cached = context_.caches.nodes.Find(id);
   if (cached == nullptr) co_return;
   RequestId request = cached->record.allocated_to;
+  ProviderName provider = cached->record.provider;
   if (context_.ledger.IsClaimed(id)) co_return;
   // The caches may lag behind another launcher that has served the request, and behind a consumer that
   // already has the node, or is done with it. A read is cheaper than a lock.
@@ -296,7 +297,7 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   if (!IsAbandonedBy(found ? &*found : nullptr)) co_return;
   // Lock first: the launcher that fulfils the request gives the lock up with that.
   auto node = co_await LockUnclaimed(context_, id);
-  context_.ledger.CapacityChanged();
+  context_.ledger.CapacityChanged(provider);
   if (!node) co_return;
   auto unlock = [&node] { return UnlockIfHeld(node); };
   co_await WithCleanup(FreeIfLeft(*node, request), unlock);

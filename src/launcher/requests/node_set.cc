@@ -129,7 +129,7 @@ Task<> NodeSet::AwaitInCache() {
   // The others were removed before the cache could show them.
   bool is_freed = std::ranges::any_of(ended_, is_pending);
   ended_.clear();
-  if (is_freed) context_.ledger.CapacityChanged();
+  if (is_freed) context_.ledger.CapacityChanged(pool_.key().provider);
 }
 
 Task<> NodeSet::Stop() {
@@ -255,7 +255,7 @@ void NodeSet::LaunchEnded(Slot& slot) {
   if (!slot.node) slot.launch->FreeResources();
   changed_.Set();
   // Other requests may launch now.
-  if (pool_.provider_config().max_concurrency > 0) context_.ledger.CapacityChanged();
+  if (pool_.provider_config().max_concurrency > 0) context_.ledger.CapacityChanged(pool_.key().provider);
 }
 
 // Writes the failure of a launch to the node's record (D-11).

@@ -21,7 +21,7 @@ void RequestRun::Plan() {
   PauseAfterRefusal(view);
   AskWhatOthersUse(view);
   CarryOut(view);
-  if (plan_.launch.size() < reserved) context_.ledger.CapacityChanged();
+  if (plan_.launch.size() < reserved) context_.ledger.CapacityChanged(pool_.key().provider);
   if (refusals_.count() > 0 && nodes_.is_launching()) MarkRefused();
   ShowWaiting((plan_.is_refused || !plan_.wait.empty()) && !IsHopelessMinReady());
   DeleteUnusedNodes();
