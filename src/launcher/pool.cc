@@ -234,32 +234,36 @@ bool Pool::IsLabelAvailable(const LabelName& label) const {
 }
 
 // By the records; for a node whose record names no resources, by the configuration.
-Resources Pool::UsedBy(const PoolKey& pool) const {
-  Resources used = context_.caches.nodes.UsedBy(pool);
-  auto config = provider_config_->pools.find(pool.pool);
-  for (const auto& [label, count] : context_.caches.nodes.WithoutResources(pool)) {
-    if (config == provider_config_->pools.end()) continue;
+void Pool::AddUnknown(Resources& used, const PoolName& pool, const std::map<LabelName, int>& counts) const {
+  auto config = provider_config_->pools.find(pool);
+  if (config == provider_config_->pools.end()) return;
+  for (const auto& [label, count] : counts) {
     auto offered = config->second->labels.find(label);
     if (offered == config->second->labels.end()) continue;
     Resources need = LabelViewOf(*offered->second).need;
     Add(used, need, count);
   }
+}
+
+// With launches that were decided.
+Resources Pool::UsedByPool() const {
+  Resources used = context_.caches.nodes.UsedBy(key_);
+  AddUnknown(used, key_.pool, context_.caches.nodes.WithoutResources(key_));
+  Add(used, context_.ledger.PendingIn(key_));
   return used;
 }
 
 Resources Pool::UsedByProvider() const {
-  Resources used = context_.ledger.PendingIn(key_.provider);
-  for (const auto& [pool, use] : context_.caches.nodes.PoolsWithNodes(key_.provider)) {
-    Add(used, UsedBy({key_.provider, pool}));
-  }
+  Resources used = context_.caches.nodes.UsedBy(key_.provider);
+  for (const auto& [pool, counts] : context_.caches.nodes.WithoutResources(key_.provider))
+    AddUnknown(used, pool, counts);
+  Add(used, context_.ledger.PendingIn(key_.provider));
   return used;
 }
 
 Resources Pool::Used() const {
   if (provider() == nullptr) return context_.caches.nodes.UsedBy(key_);
-  Resources used = UsedBy(key_);
-  Add(used, context_.ledger.PendingIn(key_));
-  return used;
+  return UsedByPool();
 }
 
 sched::PoolView Pool::PlainView() const {
@@ -279,8 +283,7 @@ sched::PoolView Pool::PlainView() const {
   if (!view.launches_nodes) return view;
   view.launches_in_progress = context_.ledger.LaunchesInProgress(key_.provider);
   view.pool.limit = config_->Limit().resources();
-  view.pool.used = UsedBy(key_);
-  Add(view.pool.used, context_.ledger.PendingIn(key_));
+  view.pool.used = UsedByPool();
   view.provider.used = UsedByProvider();
   try {
     view.provider.limit = provider()->AvailableQuota().resources();

@@ -170,7 +170,8 @@ class Pool {
   void AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const;
   std::string WhyNotLaunchable(const driver::LabelConfig& label, const sched::LabelView& view) const;
   bool SetFault(const LabelName& label, std::string fault) const;
-  Resources UsedBy(const PoolKey& pool) const;
+  void AddUnknown(Resources& used, const PoolName& pool, const std::map<LabelName, int>& counts) const;
+  Resources UsedByPool() const;
   Resources UsedByProvider() const;
   // The pool with nothing reserved for waiting requests.
   sched::PoolView PlainView() const;

@@ -73,7 +73,7 @@ void CountNodes(ProviderStatus& status, const store::NodeCache& nodes) {
     ++status.nodes[state];
     ++by_pool[node.pool][state];
   }
-  for (const auto& [pool, use] : nodes.PoolsWithNodes(status.name)) Add(status.used, use.used.total());
+  status.used = nodes.UsedBy(status.name);
   for (PoolStatus& pool : status.pools) pool.nodes = std::move(by_pool[pool.name]);
 }
 

@@ -200,12 +200,6 @@ std::map<ProviderName, std::vector<Served>> ByProvider(const std::map<std::strin
   return providers;
 }
 
-Resources Used(const store::NodeCache& nodes, const ProviderName& provider) {
-  Resources used;
-  for (const auto& [pool, use] : nodes.PoolsWithNodes(provider)) Add(used, use.used.total());
-  return used;
-}
-
 Resources Free(const Resources& limit, const Resources& used) {
   Resources free = limit;
   for (auto& [resource, amount] : free) {
@@ -287,7 +281,7 @@ Listing ListProviders(const std::map<ProviderName, std::string>& drivers,
   }
   Listing listing{ProviderColumns(), {}};
   for (const auto& [name, launchers] : providers) {
-    Resources used = Used(nodes, name);
+    const Resources& used = nodes.UsedBy(name);
     auto driver = drivers.find(name);
     const ProviderPause* pause = pauses.Find(name);
     for (const Served& served : launchers) {

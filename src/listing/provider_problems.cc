@@ -212,9 +212,7 @@ void AddFullPools(Problems& out, const StatusRecords& records) {
       if (std::string use = FullestOf(configured->second, records.caches.nodes.UsedBy(pool)); !use.empty())
         uses.push_back(use + " of the pool");
     }
-    Resources used;
-    for (const auto& [other, use] : records.caches.nodes.PoolsWithNodes(pool.provider))
-      Add(used, use.used.total());
+    const Resources& used = records.caches.nodes.UsedBy(pool.provider);
     if (report != nullptr) {
       if (std::string use = FullestOf(report->limit, used); !use.empty())
         uses.push_back(use + " of the provider");

@@ -42,8 +42,9 @@ void ProviderUse::Add(const StoredNode& node) {
   ++use.nodes;
   if (node.record.resources) {
     use.used.Add(*node.record.resources);
+    used.Add(*node.record.resources);
   } else {
-    ++use.unknown[FirstLabel(node.record)];
+    ++unknown[node.record.pool][FirstLabel(node.record)];
   }
 }
 
@@ -52,8 +53,12 @@ void ProviderUse::Remove(const StoredNode& node) {
   PoolUse& use = pool->second;
   if (node.record.resources) {
     use.used.Subtract(*node.record.resources);
-  } else if (auto label = use.unknown.find(FirstLabel(node.record)); --label->second == 0) {
-    use.unknown.erase(label);
+    used.Subtract(*node.record.resources);
+  } else {
+    auto labels = unknown.find(node.record.pool);
+    auto label = labels->second.find(FirstLabel(node.record));
+    if (--label->second == 0) labels->second.erase(label);
+    if (labels->second.empty()) unknown.erase(labels);
   }
   if (--use.nodes == 0) pools.erase(pool);
 }
@@ -112,12 +117,21 @@ const Resources& NodeCache::UsedBy(const PoolKey& pool) const {
   return FindOrEmpty(PoolsWithNodes(pool.provider), pool.pool).used.total();
 }
 
+const Resources& NodeCache::UsedBy(const ProviderName& provider) const {
+  return use_.EntryOf(provider).used.total();
+}
+
 const Resources& NodeCache::UsedByTenant(const std::string& tenant) const {
   return use_by_tenant_.EntryOf(tenant).used.total();
 }
 
 const std::map<LabelName, int>& NodeCache::WithoutResources(const PoolKey& pool) const {
-  return FindOrEmpty(PoolsWithNodes(pool.provider), pool.pool).unknown;
+  return FindOrEmpty(WithoutResources(pool.provider), pool.pool);
+}
+
+const std::map<PoolName, std::map<LabelName, int>>& NodeCache::WithoutResources(
+    const ProviderName& provider) const {
+  return use_.EntryOf(provider).unknown;
 }
 
 const std::map<PoolName, PoolUse>& NodeCache::PoolsWithNodes(const ProviderName& provider) const {

@@ -58,12 +58,14 @@ std::set<LabelName> FreeLabels(const StoredNode& node);
 // What the nodes of a pool use.
 struct PoolUse {
   std::size_t nodes = 0;
-  ResourceSum used;                       // by nodes with `resources`
-  std::map<LabelName, int> unknown = {};  // nodes without `resources`, by their first label
+  ResourceSum used;  // by nodes with `resources`
 };
 
 struct ProviderUse {
+  ResourceSum used;                   // by nodes with `resources`
   std::map<PoolName, PoolUse> pools;  // those with nodes
+  // Nodes without `resources`, by their pool and first label.
+  std::map<PoolName, std::map<LabelName, int>> unknown;
   void Add(const StoredNode& node);
   void Remove(const StoredNode& node);
   bool empty() const { return pools.empty(); }
@@ -108,10 +110,13 @@ class NodeCache : public RecordCache<StoredNode> {
 
   // Sum of the `resources` of nodes that have them, kept up to date per change.
   const Resources& UsedBy(const PoolKey& pool) const;
+  const Resources& UsedBy(const ProviderName& provider) const;
   const Resources& UsedByTenant(const std::string& tenant) const;
   // Nodes of the pool without `resources`, counted by their first label; the quota calculation adds
   // the label's need for each.
   const std::map<LabelName, int>& WithoutResources(const PoolKey& pool) const;
+  // The same of all pools of the provider that have such nodes.
+  const std::map<PoolName, std::map<LabelName, int>>& WithoutResources(const ProviderName& provider) const;
   // The pools of a provider that have nodes, with what these use.
   const std::map<PoolName, PoolUse>& PoolsWithNodes(const ProviderName& provider) const;
   // The providers that have nodes, by name.

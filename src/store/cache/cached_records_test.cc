@@ -50,6 +50,8 @@ void ExpectIndexesMatch(const NodeCache& cache, const std::set<NodeId>& aside) {
   for (std::string provider : {"p1", "p2", ""}) {
     std::set<NodeId> of_provider;
     std::set<PoolName> pools;
+    Resources used_by_all;
+    std::map<PoolName, std::map<LabelName, int>> unknown_of_all;
     for (std::string pool_name : {"a", "b"}) {
       PoolKey pool{ProviderName(provider), PoolName(pool_name)};
       Resources used;
@@ -70,10 +72,15 @@ void ExpectIndexesMatch(const NodeCache& cache, const std::set<NodeId>& aside) {
       std::erase_if(used, [](const auto& entry) { return entry.second == 0; });
       EXPECT_EQ(Text(cache.UsedBy(pool)), Text(used));
       EXPECT_EQ(cache.WithoutResources(pool), unknown);
+      Add(used_by_all, used);
+      if (!unknown.empty()) unknown_of_all[pool.pool] = unknown;
       for (std::string label : {"small", "large"}) {
         EXPECT_EQ(cache.FreeNodes(pool, LabelName(label)), free[LabelName(label)]);
       }
     }
+    std::erase_if(used_by_all, [](const auto& entry) { return entry.second == 0; });
+    EXPECT_EQ(Text(cache.UsedBy(ProviderName(provider))), Text(used_by_all));
+    EXPECT_EQ(cache.WithoutResources(ProviderName(provider)), unknown_of_all);
     EXPECT_EQ(cache.OfProvider(ProviderName(provider)), of_provider);
     auto listed = std::views::keys(cache.PoolsWithNodes(ProviderName(provider)));
     EXPECT_EQ(std::set<PoolName>(listed.begin(), listed.end()), pools);
