@@ -67,7 +67,7 @@ class Aws:
 
 
 class Kubernetes:
-    """Pods that run 1 s after they were scheduled."""
+    """Pods of a cluster whose kubelets start them 0.3 s after they were scheduled."""
 
     label = "pod-small"
     floor = "first POST to the pod that is ready"
