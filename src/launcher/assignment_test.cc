@@ -422,10 +422,9 @@ TEST_F(AssignmentTest, WhatADriverDoesNotAnnounceCountsSoonAfterAnEvent) {  // D
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(2)));
 }
 
-// Serves one request after the other where there are this many other providers. Returns how often a pool was
-// read.
 class ProvidersTest : public AssignmentTest {
  protected:
+  // Serves requests one after the other beside so many other providers. Returns how often a pool was read.
   std::uint64_t ViewsWith(int others) {
     intervals_.unannounced_change = std::chrono::hours(1);
     for (int i = 0; i < others; ++i)
@@ -444,9 +443,11 @@ class ProvidersTest : public AssignmentTest {
     return views;
   }
 };
-TEST_F(ProvidersTest, EventsOfAProviderReadItsPoolsAlone) {
-  EXPECT_EQ(ViewsWith(0), ViewsWith(12));
-}  // D-111
+
+TEST_F(ProvidersTest, EventsOfAProviderReadItsPoolsAlone) {  // D-111
+  std::uint64_t alone = ViewsWith(0);
+  EXPECT_EQ(ViewsWith(12), alone);
+}
 
 }  // namespace
 }  // namespace nodepool::launcher
