@@ -15,8 +15,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION
   target_compile_options(np_options INTERFACE -Wno-builtin-macro-redefined -Wno-macro-redefined)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # With the times of its files in a precompiled header, ccache finds nothing that was compiled with it elsewhen.
-  target_compile_options(np_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+  # With the times of its files in a precompiled header, or the place of the clone in an assertion, ccache finds
+  # nothing that was compiled elsewhen or elsewhere.
+  target_compile_options(np_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp" -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC reports these on correct inlined std::string and coroutine code.
   target_compile_options(np_options INTERFACE -Wno-restrict -Wno-dangling-pointer -Wno-maybe-uninitialized
