@@ -11,6 +11,7 @@ find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libssh REQUIRED IMPORTED_TARGET libssh)
 # Linked by name: their flags (-pthread) would keep the precompiled header from being used.
+pkg_check_modules(jemalloc REQUIRED jemalloc)
 pkg_check_modules(libzmq REQUIRED libzmq)
 pkg_check_modules(libargon2 REQUIRED libargon2)
 pkg_check_modules(libsodium REQUIRED libsodium)

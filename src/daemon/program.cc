@@ -1,10 +1,8 @@
 #include "daemon/program.h"
 
-#include <malloc.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <limits>
 #include <string>
@@ -15,6 +13,7 @@
 #include "base/log/log_sinks.h"
 #include "config/logging/log_file.h"
 #include "daemon/connection.h"
+#include "daemon/memory.h"
 #include "daemon/runtime.h"
 #include "driver/loading/load_drivers.h"
 #include "process/pid_file.h"
@@ -27,41 +26,6 @@ void AddOutsideDrivers(std::vector<std::string> named, driver::Registry& drivers
   std::vector<std::string> directories =
       driver::DriverDirectories(std::move(named), std::getenv("NODEPOOL_DRIVERS_PATH"));
   for (const std::string& fault : driver::LoadDrivers(directories, drivers)) logger.Error("{}", fault);
-}
-
-namespace {
-
-constexpr int kArenas = 2;
-constexpr std::size_t kMuch = std::size_t{64} << 20;
-
-std::size_t ResidentHeap() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    std::size_t kilobytes = 0;
-    if (word == "RssAnon:" && status >> kilobytes) return kilobytes * 1024;
-  }
-  return 0;
-}
-
-}  // namespace
-
-void LimitArenas() { ::mallopt(M_ARENA_MAX, kArenas); }
-
-std::size_t UnusedMemory() {
-  struct mallinfo2 info = ::mallinfo2();
-  std::size_t used = info.uordblks + info.hblkhd;
-  std::size_t resident = ResidentHeap();
-  return resident > used ? resident - used : 0;
-}
-
-Task<> ReturnUnusedMemory(Loop& loop, BlockingPool& pool, Duration period) {
-  auto give_back = [] {
-    if (UnusedMemory() > kMuch) ::malloc_trim(0);
-  };
-  while (true) {
-    co_await loop.SleepFor(period);
-    co_await OnBlockingPool(pool, give_back);
-  }
 }
 
 namespace {
@@ -182,7 +146,6 @@ Task<> Session::Run() {
   TaskGroup tasks(runtime_.loop, runtime_.logger);
   tasks.Spawn("wait for a signal", AwaitSignal(runtime_, ending));
   tasks.Spawn("wait for a reload", AwaitReload(runtime_));
-  tasks.Spawn("return unused memory", ReturnUnusedMemory(runtime_.loop, runtime_.blocking_pool));
   tasks.Spawn("do the daemon's work", Serve(ending));
   co_await ending.reached.Wait();
   std::optional<Failure> failure = ending.failure;
@@ -246,12 +209,12 @@ void SetUpLogging(const Options& options) {
 }  // namespace
 
 int RunDaemon(const Program& program, const Options& options) {
-  LimitArenas();
   PrepareSignals();
   process::Background background;
   bool has_log = false;
   try {
     if (!options.is_foreground) background.Enter(options.pid_path);
+    ReturnUnusedMemory();
     SetUpLogging(options);
     has_log = true;
     Runtime runtime(program, options, background);

@@ -1,14 +1,11 @@
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "async/blocking_pool.h"
-#include "async/loop.h"
 #include "async/task.h"
 #include "base/log/logging.h"
 #include "config/config_loader.h"
@@ -23,18 +20,6 @@ namespace nodepool::daemon {
 // Adds the drivers in the drivers directories: the `named` ones, else those of NODEPOOL_DRIVERS_PATH. What
 // cannot be loaded is logged and skipped.
 void AddOutsideDrivers(std::vector<std::string> named, driver::Registry& drivers, const log::Logger& logger);
-
-// What glibc's allocator would keep for good after a cloud has sent huge lists: each thread has an arena of
-// its own, and memory goes back to the system only from an arena's end.
-
-// Lets the threads share a few arenas. Call it before there is a second thread.
-void LimitArenas();
-
-// Bytes of resident memory that no object uses, approximately. Blocks for a moment.
-std::size_t UnusedMemory();
-
-// Gives unused memory back, once in `period` when there is much of it. Ends when it is cancelled.
-Task<> ReturnUnusedMemory(Loop& loop, BlockingPool& pool, Duration period = std::chrono::minutes(1));
 
 struct Runtime;
 
