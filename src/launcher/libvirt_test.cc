@@ -225,7 +225,7 @@ using Fault = testing::FaultyZk::Fault;
 using Loss = drivers::libvirt::testing::FakeHypervisor::Loss;
 using ::testing::SizeIs;
 
-constexpr int kMoments = 28;
+constexpr int kLossMoments = 28;
 
 class AnyWriteTest : public LibvirtTest, public ::testing::WithParamInterface<std::tuple<int, bool>> {
  protected:
@@ -281,12 +281,12 @@ TEST_P(AnyWriteTest, NothingRemainsThatNoRecordNames) {
   Return(nodes);
   Follow([&] { return IsClean(); });
   EXPECT_TRUE(Await([&] { return IsClean(); }, minutes(3)));
-  bool is_last = moment == kMoments - 1;
+  bool is_last = moment == kLossMoments - 1;
   EXPECT_FALSE(is_last && is_dead_) << "a machine's life has more writes: add moments";
 }
 
 INSTANTIATE_TEST_SUITE_P(Writes, AnyWriteTest,
-                         ::testing::Combine(::testing::Range(0, kMoments), ::testing::Bool()),
+                         ::testing::Combine(::testing::Range(0, kLossMoments), ::testing::Bool()),
                          [](const auto& info) {
                            return std::to_string(std::get<0>(info.param)) +
                                   (std::get<1>(info.param) ? "CarriedOut" : "Lost");

@@ -8,11 +8,11 @@ using std::chrono::seconds;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr const char* kOnVolume =
+constexpr const char* kWithBootVolume =
     "labels: [{name: small, cloud-image: image, flavor-name: m1.small, boot-from-volume: true, volume-size: "
     "10}]";
 
-struct Limit {
+struct QuotaLimit {
   const char* name;
   const char* pool = "";
   std::map<std::string, double> limits = {};
@@ -20,12 +20,12 @@ struct Limit {
   bool is_on_volume = false;
 };
 
-class OpenstackTwoNodesTest : public OpenstackCloudTest, public ::testing::WithParamInterface<Limit> {};
+class OpenstackTwoNodesTest : public OpenstackCloudTest, public ::testing::WithParamInterface<QuotaLimit> {};
 
 // O-pool-quota, O-cloud-quota: there is capacity for two nodes, and no third one is tried.
 TEST_P(OpenstackTwoNodesTest, TheSecondRequestWaitsForTheNodesOfTheFirst) {
   Provider provider;
-  if (GetParam().is_on_volume) provider.pool = kOnVolume;
+  if (GetParam().is_on_volume) provider.pool = kWithBootVolume;
   provider.pool += GetParam().pool;
   for (const auto& [name, limit] : GetParam().limits) imposter_.limits[name] = limit;
   for (const auto& [name, limit] : GetParam().volume_limits) imposter_.volume_limits[name] = limit;
@@ -51,30 +51,30 @@ TEST_P(OpenstackTwoNodesTest, TheSecondRequestWaitsForTheNodesOfTheFirst) {
 
 INSTANTIATE_TEST_SUITE_P(
     Limits, OpenstackTwoNodesTest,
-    ::testing::Values(Limit{"PoolCores", ", max-cores: 2"}, Limit{"PoolServers", ", max-servers: 2"},
-                      Limit{"PoolRam", ", max-ram: 4096"},
-                      Limit{"PoolVolumes", ", max-volumes: 2", {}, {}, true},
-                      Limit{"PoolVolumeGb", ", max-volume-gb: 20", {}, {}, true},
-                      Limit{"CloudCores", "", {{"maxTotalCores", 2}, {"maxTotalInstances", -1}}},
-                      Limit{"CloudInstances", "", {{"maxTotalInstances", 2}, {"maxTotalRAMSize", -1}}},
-                      Limit{"CloudRam", "", {{"maxTotalRAMSize", 4096}, {"maxTotalCores", -1}}},
-                      Limit{"CloudVolumes", "", {}, {{"maxTotalVolumes", 2}}, true},
-                      Limit{"CloudVolumeGb", "", {}, {{"maxTotalVolumeGigabytes", 20}}, true}),
+    ::testing::Values(QuotaLimit{"PoolCores", ", max-cores: 2"}, QuotaLimit{"PoolServers", ", max-servers: 2"},
+                      QuotaLimit{"PoolRam", ", max-ram: 4096"},
+                      QuotaLimit{"PoolVolumes", ", max-volumes: 2", {}, {}, true},
+                      QuotaLimit{"PoolVolumeGb", ", max-volume-gb: 20", {}, {}, true},
+                      QuotaLimit{"CloudCores", "", {{"maxTotalCores", 2}, {"maxTotalInstances", -1}}},
+                      QuotaLimit{"CloudInstances", "", {{"maxTotalInstances", 2}, {"maxTotalRAMSize", -1}}},
+                      QuotaLimit{"CloudRam", "", {{"maxTotalRAMSize", 4096}, {"maxTotalCores", -1}}},
+                      QuotaLimit{"CloudVolumes", "", {}, {{"maxTotalVolumes", 2}}, true},
+                      QuotaLimit{"CloudVolumeGb", "", {}, {{"maxTotalVolumeGigabytes", 20}}, true}),
     [](const auto& info) { return info.param.name; });
 
-struct TenantLimit {
+struct TenantQuota {
   const char* name;
   const char* limit;
   int min_ready = 0;
 };
 
-class OpenstackTenantTest : public OpenstackCloudTest, public ::testing::WithParamInterface<TenantLimit> {};
+class OpenstackTenantTest : public OpenstackCloudTest, public ::testing::WithParamInterface<TenantQuota> {};
 
 // O-tenant-quota
 TEST_P(OpenstackTenantTest, OthersAreServedBeforeATenantAtItsLimit) {
   top_ = std::string("tenant-resource-limits: [{tenant-name: tenant-1, ") + GetParam().limit + "}]";
   small_ = "min-ready: " + std::to_string(GetParam().min_ready);
-  Add({.pool = kOnVolume});
+  Add({.pool = kWithBootVolume});
   StartLauncher();
   ASSERT_TRUE(Await([&] { return FreeNodes() == GetParam().min_ready; }));
   auto of = [](const char* tenant) {
@@ -92,12 +92,12 @@ TEST_P(OpenstackTenantTest, OthersAreServedBeforeATenantAtItsLimit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Limits, OpenstackTenantTest,
-                         ::testing::Values(TenantLimit{"Cores", "max-cores: 2"},
-                                           TenantLimit{"Servers", "max-servers: 2"},
-                                           TenantLimit{"Ram", "max-ram: 4096"},
-                                           TenantLimit{"Volumes", "max-volumes: 2"},
-                                           TenantLimit{"VolumeGb", "max-volume-gb: 20"},
-                                           TenantLimit{"ServersWithMinReady", "max-servers: 2", 4}),
+                         ::testing::Values(TenantQuota{"Cores", "max-cores: 2"},
+                                           TenantQuota{"Servers", "max-servers: 2"},
+                                           TenantQuota{"Ram", "max-ram: 4096"},
+                                           TenantQuota{"Volumes", "max-volumes: 2"},
+                                           TenantQuota{"VolumeGb", "max-volume-gb: 20"},
+                                           TenantQuota{"ServersWithMinReady", "max-servers: 2", 4}),
                          [](const auto& info) { return info.param.name; });
 
 class OpenstackQuotaTest : public OpenstackCloudTest {

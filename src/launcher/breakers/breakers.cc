@@ -186,8 +186,9 @@ void Breakers::Count(const BreakerKey& key, const driver::LaunchOutcome& outcome
   SteadyTime now = loop_.SteadyNow();
   attempts_[key].Add({now, outcome.pool, outcome.label, outcome.failure, outcome.said});
   if (shared_.Find(key) == nullptr) {
+    if (!outcome.failure) return;
     std::optional<Breaker> evidence = sched::Judge(key, attempts_[key], settings, now);
-    if (outcome.failure && evidence) Open(key, std::move(*evidence), settings);
+    if (evidence) Open(key, std::move(*evidence), settings);
     return;
   }
   // What began before proves nothing about what is true since.

@@ -58,8 +58,8 @@ class KubernetesConfigTest : public ::testing::Test {
   std::shared_ptr<const KubernetesConfig> loaded_;
 };
 
-// The verdict of config-validate on a provider section; empty: it is accepted.
-std::string Verdict(Kind kind, const std::string& text) {
+// What config-validate says on a provider section; empty: it is accepted.
+std::string FaultOf(Kind kind, const std::string& text) {
   std::vector<config::Problem> problems =
       config::Validate(*config::ParseYaml(text), config::WithCommonSettings(SchemaOf(kind)));
   return problems.empty() ? "" : problems.front().message;
@@ -75,7 +75,7 @@ constexpr Kind kKinds[] = {Kind::kKubernetes, Kind::kOpenshift, Kind::kOpenshift
 // K8S-1
 TEST(KubernetesSchemaTest, ASpecExcludesWhatItReplaces) {
   for (Kind kind : kKinds) {
-    EXPECT_EQ(Verdict(kind, WithLabel(kind,
+    EXPECT_EQ(FaultOf(kind, WithLabel(kind,
                                       "spec: {k8s: goes here}, labels: {a: b}, dynamic-labels: {c: d}, "
                                       "annotations: {e: f}")),
               "");
@@ -84,7 +84,7 @@ TEST(KubernetesSchemaTest, ASpecExcludesWhatItReplaces) {
           "memory: 1", "storage: 1", "cpu-limit: 1", "gpu: 1.0", "gpu-resource: g", "node-selector: {}",
           "privileged: true", "scheduler-name: s", "volumes: []", "volume-mounts: []",
           "image-pull: Always"}) {
-      EXPECT_NE(Verdict(kind, WithLabel(kind, std::string("spec: {a: b}, ") + other)), "") << other;
+      EXPECT_NE(FaultOf(kind, WithLabel(kind, std::string("spec: {a: b}, ") + other)), "") << other;
     }
   }
 }
@@ -96,22 +96,22 @@ TEST(KubernetesSchemaTest, AcceptsWhatThePythonValidatorAccepts) {
          {"image: i, image-pull: Whatever", "image: i, gpu-resource: x", "image: i, gpu: 1.0",
           "image: i, labels: {a: 1}", "image: i, node-selector: {a: 1}", "image: i, cpu: true",
           "image: i, env: []", "spec: {}", "image: i, env: [{name: a, value: b}]"}) {
-      EXPECT_EQ(Verdict(kind, WithLabel(kind, label)), "") << label;
+      EXPECT_EQ(FaultOf(kind, WithLabel(kind, label)), "") << label;
     }
-    EXPECT_EQ(Verdict(kind, "{name: p, driver: d, context: c, pools: []}"), "");
-    EXPECT_EQ(Verdict(kind, "{name: p, driver: d, context: c, pools: [{name: m, labels: []}]}"), "");
+    EXPECT_EQ(FaultOf(kind, "{name: p, driver: d, context: c, pools: []}"), "");
+    EXPECT_EQ(FaultOf(kind, "{name: p, driver: d, context: c, pools: [{name: m, labels: []}]}"), "");
   }
   for (Kind kind : {Kind::kKubernetes, Kind::kOpenshift}) {
     for (const char* label : {"type: banana", "type: pod", "type: namespace, image: i, cpu: 1",
                               "type: namespace, spec: {a: b}"}) {
-      EXPECT_EQ(Verdict(kind, WithLabel(kind, label)), "") << label;
+      EXPECT_EQ(FaultOf(kind, WithLabel(kind, label)), "") << label;
     }
   }
   for (Kind kind : {Kind::kOpenshift, Kind::kOpenshiftPods})
-    EXPECT_EQ(Verdict(kind, WithLabel(kind, "image: i, image-pull-secrets: [x]")), "");
-  EXPECT_EQ(Verdict(Kind::kKubernetes, "{name: p, driver: d, max-servers: 2, pools: []}"), "");
-  EXPECT_EQ(Verdict(Kind::kOpenshift, "{name: p, driver: d, context: c, max-projects: 2, pools: []}"), "");
-  EXPECT_EQ(Verdict(Kind::kOpenshiftPods, "{name: p, driver: d, context: c, max-pods: 2, pools: []}"), "");
+    EXPECT_EQ(FaultOf(kind, WithLabel(kind, "image: i, image-pull-secrets: [x]")), "");
+  EXPECT_EQ(FaultOf(Kind::kKubernetes, "{name: p, driver: d, max-servers: 2, pools: []}"), "");
+  EXPECT_EQ(FaultOf(Kind::kOpenshift, "{name: p, driver: d, context: c, max-projects: 2, pools: []}"), "");
+  EXPECT_EQ(FaultOf(Kind::kOpenshiftPods, "{name: p, driver: d, context: c, max-pods: 2, pools: []}"), "");
 }
 
 // K8S-2, K8S-3
@@ -122,7 +122,7 @@ TEST(KubernetesSchemaTest, RefusesWhatThePythonValidatorRefuses) {
           "image: i, privileged: 'yes'", "image: i, volumes: {a: b}", "image: i, env: [{name: a}]",
           "image: i, env: [{name: a, value: 1}]", "image: i, env: [{name: a, value: b, valueFrom: c}]",
           "image: i, env: ", "image: i, unknown: 1"}) {
-      EXPECT_NE(Verdict(kind, WithLabel(kind, label)), "") << label;
+      EXPECT_NE(FaultOf(kind, WithLabel(kind, label)), "") << label;
     }
     for (const char* provider :
          {"launch-retries: '3', pools: []", "context: 3, pools: []", "max-resources: {a: 1.5}, pools: []",
@@ -131,22 +131,22 @@ TEST(KubernetesSchemaTest, RefusesWhatThePythonValidatorRefuses) {
           "pools: [{name: m, labels: [], ignore-provider-quota: true}]",
           "pools: [{name: m, labels: [], default-label-extra_resources: {a: 1}}]"}) {
       std::string context = std::string(provider).find("context:") == std::string::npos ? "context: c, " : "";
-      EXPECT_NE(Verdict(kind, "{name: p, driver: d, " + context + provider + "}"), "") << provider;
+      EXPECT_NE(FaultOf(kind, "{name: p, driver: d, " + context + provider + "}"), "") << provider;
     }
   }
-  EXPECT_NE(Verdict(Kind::kKubernetes, WithLabel(Kind::kKubernetes, "image-pull-secrets: []")), "");
-  EXPECT_NE(Verdict(Kind::kOpenshiftPods, WithLabel(Kind::kOpenshiftPods, "type: pod, image: i")), "");
-  EXPECT_NE(Verdict(Kind::kOpenshiftPods, WithLabel(Kind::kOpenshiftPods, "labels: {a: b}")), "")
+  EXPECT_NE(FaultOf(Kind::kKubernetes, WithLabel(Kind::kKubernetes, "image-pull-secrets: []")), "");
+  EXPECT_NE(FaultOf(Kind::kOpenshiftPods, WithLabel(Kind::kOpenshiftPods, "type: pod, image: i")), "");
+  EXPECT_NE(FaultOf(Kind::kOpenshiftPods, WithLabel(Kind::kOpenshiftPods, "labels: {a: b}")), "")
       << "no image";
-  EXPECT_NE(Verdict(Kind::kKubernetes, "{name: p, driver: d, pools: [{name: m, labels: [{name: l}]}]}"), "");
-  EXPECT_NE(Verdict(Kind::kKubernetes, "{name: p, driver: d, max-projects: 1, pools: []}"), "");
-  EXPECT_NE(Verdict(Kind::kOpenshift, "{name: p, driver: d, context: c, max-servers: 1, pools: []}"), "");
+  EXPECT_NE(FaultOf(Kind::kKubernetes, "{name: p, driver: d, pools: [{name: m, labels: [{name: l}]}]}"), "");
+  EXPECT_NE(FaultOf(Kind::kKubernetes, "{name: p, driver: d, max-projects: 1, pools: []}"), "");
+  EXPECT_NE(FaultOf(Kind::kOpenshift, "{name: p, driver: d, context: c, max-servers: 1, pools: []}"), "");
 }
 
 // K8S-4
 TEST_F(KubernetesConfigTest, OpenshiftNeedsAContext) {
   for (Kind kind : {Kind::kOpenshift, Kind::kOpenshiftPods}) {
-    EXPECT_NE(Verdict(kind, "{name: p, driver: d, pools: []}"), "");
+    EXPECT_NE(FaultOf(kind, "{name: p, driver: d, pools: []}"), "");
     EXPECT_THAT(ErrorOf("{name: p, pools: []}", kind), HasSubstr("context"));
   }
   EXPECT_EQ(Load("{name: p, pools: []}")->context, std::nullopt);
