@@ -51,8 +51,8 @@ TEST_P(OpenstackTwoNodesTest, TheSecondRequestWaitsForTheNodesOfTheFirst) {
 
 INSTANTIATE_TEST_SUITE_P(
     Limits, OpenstackTwoNodesTest,
-    ::testing::Values(QuotaLimit{"PoolCores", ", max-cores: 2"}, QuotaLimit{"PoolServers", ", max-servers: 2"},
-                      QuotaLimit{"PoolRam", ", max-ram: 4096"},
+    ::testing::Values(QuotaLimit{"PoolCores", ", max-cores: 2"},
+                      QuotaLimit{"PoolServers", ", max-servers: 2"}, QuotaLimit{"PoolRam", ", max-ram: 4096"},
                       QuotaLimit{"PoolVolumes", ", max-volumes: 2", {}, {}, true},
                       QuotaLimit{"PoolVolumeGb", ", max-volume-gb: 20", {}, {}, true},
                       QuotaLimit{"CloudCores", "", {{"maxTotalCores", 2}, {"maxTotalInstances", -1}}},
