@@ -120,3 +120,10 @@ def test_sources_by_the_end_of_their_path(tree):
     assert tree.faults("docs/a.md", page) == ["3: launcher/former.h: there is no such source"]
     assert tree.faults("src/b.cc", "// As launcher/former.h has it.\n") == ["1: launcher/former.h: there is no such source"]
     assert tree.faults("src/b.cc", '#include "launcher/former.h"  // launcher/pool.h\n') == []
+
+
+def test_folders_by_a_part_of_their_path(tree):
+    tree.write("src/launcher/leases/desk.h", "#pragma once\n")
+    assert tree.faults("docs/a.md", "`src/launcher/`, `launcher/leases/`, `leases/`; `a/b`, `/var/lib/`\n`peers/`, `launcher/peers/`\n") == [
+        "2: peers/: there is no such folder", "2: launcher/peers/: there is no such folder"]
+    assert tree.faults("src/b.cc", "// `peers/`\n") == []
