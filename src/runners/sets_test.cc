@@ -403,11 +403,11 @@ TEST_F(RunnersTest, AnOldRunnerIsWarnedOf) {
   ASSERT_TRUE(Await([this] { return !SetRecord().warnings.empty(); }, minutes(1)));
   EXPECT_THAT(SetRecord().warnings.front(), HasSubstr("is 2.340.0, the newest is 2.341.0"));
   github_.newest_version = "2.342.0";
-  time_.Advance(std::chrono::hours(2 * 24));
+  time_.Advance(std::chrono::hours(25));
   EXPECT_THAT(SetRecord().warnings.front(), HasSubstr("the newest is 2.342.0"));
-  EXPECT_THAT(SetRecord().warnings.front(), HasSubstr("in 28 days"));
+  EXPECT_THAT(SetRecord().warnings.front(), HasSubstr("in 29 days"));
   EXPECT_THAT(prometheus_.Text(),
-              HasSubstr("nodepool_runners_version_age_days{service=\"octo\",set=\"small\"} 2"));
+              HasSubstr("nodepool_runners_version_age_days{service=\"octo\",set=\"small\"} 1"));
   nodes_.version = "2.342.0";
   github_.Queue();
   ASSERT_TRUE(AwaitAllDone());
