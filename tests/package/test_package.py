@@ -89,7 +89,7 @@ def test_what_they_say_of_themselves(packages):
     control = run("dpkg-deb", "-f", packages["nodepool"])
     depends = re.search(r"^Depends: (.*)$", control, re.M)[1]
     for library in ("libc6", "libstdc++6", "libboost-json", "libcurl", "libssl", "libsqlite3-", "libyaml-cpp", "libzmq",
-                    "libre2-", "libargon2-", "libsodium", "adduser"):
+                    "libre2-", "libargon2-", "libjemalloc2", "libsodium", "adduser"):
         assert re.search(rf"(?:^|, ){re.escape(library)}", depends), f"{library} in {depends}"
     assert "-dev" not in depends
     for library in ("libboost", "libboost-json", "libfmt"):
