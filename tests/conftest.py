@@ -22,6 +22,9 @@ from statsd_listener import StatsdListener  # noqa: E402
 # A shell that starts the tests in the background has SIGINT ignored, and what ignores it from its start cannot trap it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+MOST_LOG_LINES = 40
+MOST_LOG_COLUMNS = 300
+
 # What the tests of a folder need beside packages.txt: ./test sets the variable for its option.
 OPTIONAL = {
     "aws": "NODEPOOL_TEST_AWS",
@@ -52,6 +55,17 @@ def pytest_collection_modifyitems(items):
         variable = OPTIONAL.get(item.path.relative_to(ROOT / "tests").parts[0])
         if variable is not None and variable not in os.environ:
             item.add_marker(pytest.mark.skip(reason=f"{variable} is not set, see ./test --help"))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """What the programs of a failed test wrote last stands in its report: its folder is gone by then."""
+    report = (yield).get_result()
+    folder = item.funcargs.get("tmp_path") if hasattr(item, "funcargs") else None
+    if report.failed and folder is not None:
+        for path in sorted(folder.glob("*.log")):
+            lines = path.read_text(errors="replace").splitlines()[-MOST_LOG_LINES:]
+            report.sections.append((f"end of {path.name}", "\n".join(line[:MOST_LOG_COLUMNS] for line in lines)))
 
 
 @pytest.fixture(scope="session")

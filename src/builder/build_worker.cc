@@ -171,7 +171,8 @@ std::string_view NameOf(std::string_view program) { return program.substr(progra
 struct BuildWorker::Result {
   int code = 1;
   bool is_ready = false;
-  std::string fault;  // why the build is not ready
+  std::string fault;                           // why the build is not ready
+  std::map<std::string, std::uint64_t> sizes;  // bytes that its files take up, by format
   Duration took{0};
 };
 
@@ -327,7 +328,7 @@ Task<BuildWorker::Result> BuildWorker::Make(store::BuildKey build, const config:
   Result result = co_await std::move(run);
   result.took = context_.loop.SteadyNow() - start;
   if (result.code == 0 && result.fault.empty()) {
-    result.fault = co_await FindFault(build, image.formats);
+    co_await CheckImages(build, image.formats, result);
     result.is_ready = result.fault.empty();
   }
   co_return result;
@@ -374,18 +375,25 @@ Task<BuildWorker::Result> BuildWorker::RunCommands(store::BuildKey build, const 
   co_return result;
 }
 
-// A build without all of its images is not ready, whatever its command says.
-Task<std::string> BuildWorker::FindFault(store::BuildKey build, std::vector<std::string> formats) {
+// A build without all of its images is not ready, whatever its command says. Once it is recorded as ready,
+// its files may vanish: nothing reads them for this job after that.
+Task<> BuildWorker::CheckImages(store::BuildKey build, std::vector<std::string> formats, Result& result) {
   co_await RefreshLocal(context_);
   const std::map<std::string, std::string> images = context_.local[build];
   for (const std::string& format : formats) {
     auto image = images.find(format);
-    if (image == images.end()) co_return fmt::format("it made no {} file", format);
+    if (image == images.end()) {
+      result.fault = fmt::format("it made no {} file", format);
+      co_return;
+    }
     ImageCheck check = co_await context_.files.CheckImage(image->second, format);
-    if (!check.fault.empty()) co_return check.fault;
+    if (!check.fault.empty()) {
+      result.fault = check.fault;
+      co_return;
+    }
     if (!check.doubt.empty()) logger_.Warning("Build {}: {}; clouds may refuse it", build, check.doubt);
+    result.sizes[format] = co_await context_.files.AllocatedSize(image->second);
   }
-  co_return std::string();
 }
 
 Task<> BuildWorker::End(Job& job) {
@@ -395,7 +403,7 @@ Task<> BuildWorker::End(Job& job) {
   if (job.result.is_ready && job.request) {
     co_await context_.store.images.RemoveBuildRequest(job.build.id.image, *job.request);
   }
-  co_await Report(job);
+  Report(job);
 }
 
 Task<> BuildWorker::Record(Job& job) {
@@ -428,17 +436,10 @@ Task<bool> BuildWorker::RecordOrRemove(Job& job) {
   co_return true;
 }
 
-Task<> BuildWorker::Report(const Job& job) {
-  const store::StoredBuild& build = job.build;
-  const std::string& image = build.id.image.value;
-  if (job.result.is_ready) {
-    std::map<std::string, std::string> images = context_.local[build.id];
-    for (const auto& [format, path] : images) {
-      if (std::ranges::find(build.record.formats, format) == build.record.formats.end()) continue;
-      std::uint64_t size = co_await context_.files.AllocatedSize(path);
-      context_.metrics.Set(stats::kBuildSize, {image, format}, static_cast<double>(size));
-    }
-  }
+void BuildWorker::Report(const Job& job) {
+  const std::string& image = job.build.id.image.value;
+  for (const auto& [format, size] : job.result.sizes)
+    context_.metrics.Set(stats::kBuildSize, {image, format}, static_cast<double>(size));
   context_.metrics.Observe(stats::kBuildDuration, {image}, job.result.took);
   context_.metrics.Set(stats::kBuildCode, {image}, job.result.code);
   context_.metrics.Set(stats::kLastBuild, {image}, ToSeconds(context_.loop.Now()));

@@ -75,8 +75,8 @@ class BuildWorker : public Worker {
   Task<> Record(Job& job);
   // Returns whether the build's end was recorded. If not, removes the files, since no record will name them.
   Task<bool> RecordOrRemove(Job& job);
-  Task<std::string> FindFault(store::BuildKey build, std::vector<std::string> formats);
-  Task<> Report(const Job& job);
+  Task<> CheckImages(store::BuildKey build, std::vector<std::string> formats, Result& result);
+  void Report(const Job& job);
 
   Retries<ImageName> retries_;
   std::set<ImageName> building_;

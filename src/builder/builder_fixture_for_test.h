@@ -37,6 +37,7 @@ class MemoryFiles : public LocalFiles {
   std::map<std::string, std::string> logs;
   std::set<std::string> empty;  // formats whose files have no content
   bool is_broken = false;
+  bool vanish_when_measured = false;
   std::vector<std::string> temporary;  // left by builds outside of images-dir
 
   Task<LocalBuilds> Scan(std::string, std::set<ImageName> images) override {
@@ -71,7 +72,11 @@ class MemoryFiles : public LocalFiles {
     if (empty.contains(format)) check.fault = "its " + format + " file is empty";
     co_return check;
   }
-  Task<std::uint64_t> AllocatedSize(std::string) override { co_return 4096; }
+  Task<std::uint64_t> AllocatedSize(std::string) override {
+    if (std::exchange(vanish_when_measured, false)) names.clear();
+    if (names.empty()) throw Error(Verdict::kFail, "debian.qcow2: No such file or directory");
+    co_return 4096;
+  }
   Task<std::string> StartLog(std::string, store::BuildKey build, int) override {
     RequireWorking();
     logs[build.str()];

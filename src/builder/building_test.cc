@@ -374,6 +374,16 @@ TEST_F(BuilderTest, ABuildWithoutFilesIsMadeAgainWhenAProviderLacksIt) {
   EXPECT_EQ(host.runner.ran.size(), 2u);
 }
 
+// Files are read before a build is recorded as ready; nothing that fails after that makes its image wait as
+// if the build had failed.
+TEST_F(BuilderTest, ABuildWhoseFileVanishesBeforeItIsRecordedHasFailed) {
+  Host& host = Start();
+  host.files.vanish_when_measured = true;
+  ASSERT_TRUE(Await([&] { return Builds(ImageState::kFailed).size() == 1; }));
+  EXPECT_EQ(Builds()[0].record.error, "debian.qcow2: No such file or directory");
+  EXPECT_TRUE(AwaitUploads(1, host.runner.build_time + 2min)) << "it is built again";
+}
+
 // Only a sweep of the directory notices that a file is gone.
 TEST_F(BuilderTest, ALostFileIsNoticedWithoutAnyOtherEvent) {
   providers_ = Provider("cloud", "{name: debian, pause: true}");

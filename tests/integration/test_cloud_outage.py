@@ -70,7 +70,8 @@ def test_requests_of_an_outage_are_served_after_it(site, cloud, kind):
     end = kind(cloud)
     begun = time.monotonic()
     first = tree.add_request(["small"])
-    wait_for(lambda: get(port, "/ready")[0] == 503, "the provider counts as away")
+    # Calls that are answered with 503 are repeated first, with pauses that chance lengthens: some 12 to 35 s.
+    wait_for(lambda: get(port, "/ready")[0] == 503, "the provider counts as away", 90)
     later = tree.add_request(["small"])
     wait_for(lambda: any(later in line and "cannot be used" in line for line in
                          site.tool("request-list", "--detail", config=config).stdout.splitlines()),
