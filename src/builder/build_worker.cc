@@ -80,6 +80,7 @@ BuildPlan PlanBuild(const config::Config& config, const config::DiskImage& image
   BuildPlan plan;
   std::vector<std::string> formats = image.formats;
   bool has_qcow2 = std::ranges::find(formats, kQcow2) != formats.end();
+  // disk-image-create applies qcow2's options to every conversion, and other formats refuse them (D-46).
   if (has_qcow2) {
     std::erase_if(formats, [&](const std::string& format) {
       bool is_later = format != kQcow2 && !FormatsWithoutQemuImg().contains(format);
@@ -265,6 +266,7 @@ Task<bool> BuildWorker::IsStillDue(ImageName image, bool is_requested) {
 }
 
 Task<bool> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
+  // Read before the build begins: one that is made later is not served by it, and stays.
   std::optional<store::Revision> request = co_await context_.store.images.ReadBuildRequest(image);
   bool is_due = co_await IsStillDue(image, request.has_value());
   if (!is_due) co_return false;
@@ -343,6 +345,7 @@ Task<BuildWorker::Result> BuildWorker::RunCommands(store::BuildKey build, const 
   result.code = 0;
   for (process::Command& command : plan.commands) {
     command.log_path = log;
+    // build-timeout is for all of them together.
     command.timeout = end - context_.loop.SteadyNow();
     command.grace = context_.intervals.stop_grace;
     command.has_own_mounts = true;

@@ -206,6 +206,7 @@ Task<std::vector<OwnRequest>> OwnRequests(Context& context, const store::NodeCac
                         .since = listing::WaitsSince(record)});
     seen.insert(id);
   }
+  // A client deletes its request once it has locked the nodes; from then on only these show it.
   std::map<RequestId, OwnRequest> without_record;
   for (const auto& [id, node] : nodes.all()) {
     const Node& record = node.record;

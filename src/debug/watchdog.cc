@@ -52,6 +52,7 @@ void Watchdog::Run() {
   Duration next_report = limits_.first;
   SteadyTime asleep = now();
   for (; !ending_.try_acquire_for(limits_.first / 4); asleep = now()) {
+    // This thread overslept as well: the whole process did not run, and the loop is not to blame.
     if (Duration pause = now() - asleep; pause >= limits_.first) {
       if (IsFirstToNotice(asleep, now())) {
         logger_.Warning(

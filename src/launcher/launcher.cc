@@ -138,6 +138,7 @@ Task<> Launcher::Start() {
   for (store::Cache* cache : caches_.all()) cache->Start();
   co_await entry_.Register();
   co_await caches_.WaitSynced();
+  // Not earlier: a provider takes machines without a record in the caches for others' (launcher.md 19.2).
   providers_.Start({[this](const ProviderName& name) { ProviderStarted(name); }, [this] { HealthChanged(); },
                     [this](const ProviderName& name) { CapacityChangedIn(name); }});
   providers_.Configure(*context_.config);
@@ -268,6 +269,7 @@ void Launcher::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
   std::shared_ptr<const driver::LoadedConfig> before = std::exchange(context_.config, std::move(config));
   const auto& providers = context_.config->providers;
   providers_.Configure(*context_.config);
+  // Workers that stay keep launcher id, handlers and announcement (launcher.md 4.3).
   std::map<PoolKey, std::shared_ptr<PoolWorker>> workers = std::exchange(pools_, {});
   for (const auto& [key, worker] : workers) {
     auto provider = providers.find(key.provider);
@@ -276,6 +278,7 @@ void Launcher::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
       worker->Configure(provider->second, provider->second->pools.at(key.pool));
       pools_.emplace(key, worker);
     } else {
+      // Apart from `pools_`, so that a pool that comes back under this name begins anew beside it.
       draining_.insert(worker);
       tasks_.Spawn("drain pool " + key.pool.value, DrainPool(worker));
     }
@@ -311,6 +314,7 @@ Task<> Launcher::DrainProvider(ProviderName name) {
   Outcome<> clean = co_await Attempt(
       WithDeadline(context_.loop, deadline, "deleting its dead nodes", deleted_nodes_.AwaitClean(name)));
   if (!clean) logger_.Warning("Provider {} is left with dead nodes: {}", name, clean.error().message());
+  // A reload may have brought it back meanwhile, and removed it again.
   bool is_back = context_.config->providers.contains(name);
   if (is_back || IsDraining(name)) co_return;
   providers_.Remove(name);
@@ -370,6 +374,7 @@ Task<> Launcher::Stop() {
   for (const auto& [key, worker] : pools) co_await steps.Do("giving requests back", worker->Stop());
   std::set<std::shared_ptr<PoolWorker>> draining = draining_;
   for (const auto& worker : draining) co_await steps.Do("giving requests back", worker->Stop());
+  // Deletions use the providers, so they end first.
   SteadyTime deletions_end = std::min(deadline, context_.loop.SteadyNow() + graceful_stop / 2);
   co_await steps.DoBy(deletions_end, "finishing deletions", deleted_nodes_.Finish());
   co_await steps.Do("ending deletions", deleted_nodes_.Stop());

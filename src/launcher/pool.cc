@@ -285,6 +285,7 @@ sched::PoolView Pool::PlainView() const {
   view.pool.limit = config_->Limit().resources();
   view.pool.used = UsedByPool();
   view.provider.used = UsedByProvider();
+  // Where a driver fails to name its limits, requests wait and are not declined (D-26).
   try {
     view.provider.limit = provider()->AvailableQuota().resources();
     view.provider.others = provider()->UsedByOthers().resources();
@@ -323,6 +324,7 @@ sched::Budget Pool::ProviderBudget() const {
 sched::Decision Pool::StillAcceptable(const NodeRequest& request) const {
   if (provider() == nullptr) return {};
   sched::PoolView view = PlainView();
+  // What others use may become free, so it does not end what was accepted (launcher.md 19.3).
   view.waits_for_others = true;
   return sched::DeclineReason(view, request);
 }

@@ -259,6 +259,7 @@ Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
                                           records_,
                                           [this, name] { listener_.capacity_changed(name); },
                                           &observer_};
+  // Weak, since the generation owns the provider that keeps these callbacks.
   environment.report_fault =
       [this, reporting = std::weak_ptr(generation)](const std::optional<driver::ProviderFault>& fault) {
         std::shared_ptr<Generation> generation = reporting.lock();

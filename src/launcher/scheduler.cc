@@ -71,6 +71,7 @@ void Scheduler::Start() {
       }));
   subscriptions_.push_back(context_.caches.nodes.OnChange(
       [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
+        // Whichever launcher was refused: the cloud is the same.
         if (after != nullptr && after->record.state == NodeState::kAborted)
           CloudRefused(after->record.provider);
         NodeChanged(before);
@@ -89,6 +90,7 @@ void Scheduler::Start() {
         is_registry_old_ = true;
         NewsCame();
       }));
+  // Listeners are called for later changes only.
   for (const auto& [id, request] : context_.caches.requests.all()) RequestChanged(id, &request);
   tasks_.Spawn("assign requests", deciding_.Run());
 }
@@ -227,6 +229,7 @@ SteadyTime Scheduler::Decide() {
   bool is_ready = IsReady();
   sched::Plan plan;
   if (is_ready) {
+    // Only when a decision begins: its earlier portions did not see what has changed since.
     if (!considered_) has_news_ = false;
     ReadPools(begun);
     ReadTenants();
@@ -290,6 +293,7 @@ void Scheduler::ReadAllPools() {
     if (pool->pool().provider() != nullptr) asked.push_back(pool);
   }
   std::set<PoolKey> other_nodes = std::exchange(other_nodes_, {});
+  // The assigner keeps its answers as long as its pools are the same ones.
   if (asked == asked_) {
     for (std::size_t position = 0; position < asked_.size(); ++position) ReadPool(position, other_nodes);
     return;
@@ -320,6 +324,7 @@ void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
   auto pool = std::find_if(pools_.begin(), pools_.end(),
                            [&](const PoolWorker* candidate) { return candidate->key() == acceptance.pool; });
   auto order = sched::OrderOf(request->id, request->record);
+  // From now on no change of its record puts it into the queues again.
   under_way_[acceptance.request] = request->revision.mzxid;
   changed_.insert(acceptance.pool.provider);  // the assigner counts what it has given away
   store::StoredRequest seen = *request;
@@ -377,11 +382,13 @@ Task<bool> Scheduler::IsStillDeclined(RequestId id, sched::Answers by) {
 }
 
 Task<> Scheduler::TryDecline(RequestId id, sched::Answers by) {
+  // Before the lock: the cloud may answer late, and no other launcher could take the request meanwhile.
   bool is_declined = co_await IsStillDeclined(id, by);
   if (!is_declined) co_return;
   auto request = co_await context_.store.requests.TryLock(id);
   if (!request) co_return;
   std::vector<sched::Decliner> decliners;
+  // Pools may have gone while the cloud was asked.
   for (const auto& [key, decision] : by) {
     for (const PoolWorker* worker : pools_) {
       const Pool& pool = worker->pool();

@@ -94,6 +94,7 @@ std::set<std::string> HostsGone(const std::set<NodeId>& nodes, const StatusRecor
 }
 
 void AddUnserved(Problems& out, const StatusRecords& records) {
+  // Without any launcher that is one problem, not one of each provider.
   if (!Runs(records, ComponentKind::kLauncher)) return;
   std::set<ProviderName> providers;
   for (const auto& [provider, driver] : records.configured.drivers) providers.insert(provider);

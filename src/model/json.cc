@@ -131,6 +131,7 @@ bool AppendNext(std::string& out, JsonScanner& in, JsonStyle style) {
     if (first == '"') {
       AppendJsonText(out, DecodeJsonText(written), style);
     } else {
+      // NaN and Infinity, which Python writes, are no JSON.
       bool is_finite = first != 'N' && !written.ends_with('y');
       out += is_finite ? written : "null";
     }

@@ -130,6 +130,7 @@ Task<std::optional<RequestId>> Leases::CreateOnce(LeaseId id, std::string data, 
                                                   std::string precedence, bool may_exist) {
   std::string path = paths::Lease(id);
   if (may_exist) {
+    // The server that answers now may be behind the one that carried it out.
     co_await tree_.client().Sync(path);
     zk::Result<zk::NodeData> found = co_await tree_.client().Get(path);
     if (found && found->data == data) co_return RequestId();
@@ -173,6 +174,7 @@ Task<bool> Leases::CommitOnce(LeaseId id, const Plan& plan) {
     }
     zk::MultiResult result = co_await tree_.client().Multi(std::move(write->ops));
     if (result.ok()) co_return true;
+    // So that the next reading shows what has refused this write.
     co_await tree_.client().Sync(path);
   }
   throw Error(Verdict::kConflict, fmt::format("lease {}: other processes keep changing its records", id));
@@ -197,6 +199,7 @@ Task<Leases::Taking> Leases::Take(LeaseId id) {
 }
 
 Task<std::optional<Leases::Write>> Leases::PlanTake(StoredLease& lease, Taking& taking) {
+  // After a conflict the plan is made again.
   taking = {};
   if (lease.record.state != LeaseState::kWaiting) co_return std::nullopt;
   std::optional<StoredRequest> request = co_await ReadRequest(tree_, lease.record.request);

@@ -80,6 +80,7 @@ template <class Stored>
 Task<typename Transaction<Stored>::Result> Transaction<Stored>::AttemptOnce() {
   for (;;) {
     RequireHeld();
+    // After a lost connection this runs again, and the transaction may have been carried out.
     if (is_uncertain_) {
       std::optional<Result> known = co_await FindOut();
       is_done_ = known == Result::kDone;
@@ -92,10 +93,12 @@ Task<typename Transaction<Stored>::Result> Transaction<Stored>::AttemptOnce() {
     }
     next_ = stored_.record;
     if (change_(next_) == Change::kSkip) co_return Result::kSkipped;
+    // The session may have ended while the record was read.
     RequireHeld();
     std::vector<zk::Op> ops = Operations();
     std::vector<std::string> op_paths;
     for (const zk::Op& op : ops) op_paths.push_back(PathOf(op));
+    // Stays so if the answer is lost: the await throws.
     is_uncertain_ = true;
     zk::MultiResult answer = co_await client_.Multi(std::move(ops));
     is_uncertain_ = false;
@@ -115,6 +118,7 @@ Task<typename Transaction<Stored>::Result> Transaction<Stored>::AttemptOnce() {
     if (failed == record_op_ && answer.code() == zk::Code::kNoNode) co_return Result::kGone;
     failed_path_ = op_paths[failed];
     failed_code_ = answer.code();
+    // Our contender is gone, though the session seemed to live: what is done under the lock ends as with it.
     if (failed_path_ == lock_.path) {
       throw Error(Verdict::kLostSession,
                   fmt::format("{} {}: the lock is gone", RecordKind<Stored>::kName, stored_.id));
@@ -127,6 +131,7 @@ Task<typename Transaction<Stored>::Result> Transaction<Stored>::AttemptOnce() {
 // is up to date.
 template <class Stored>
 Task<std::optional<typename Transaction<Stored>::Result>> Transaction<Stored>::FindOut() {
+  // The server that answers now may be behind the one that carried it out.
   co_await client_.Sync(RecordKind<Stored>::Path(stored_.id));
   bool is_done = co_await LockShowsSuccess();
   if (is_done) stored_.record = next_;
@@ -192,6 +197,7 @@ std::vector<zk::Op> Transaction<Stored>::Operations() {
     ops.emplace_back(zk::CreateOp{LockDirectory(), "", zk::CreateMode::kPersistent});
     ops.emplace_back(zk::CreateOp{LockDirectory() + "/" + prefix_, "", zk::CreateMode::kEphemeralSequential});
   }
+  // Watchers see the changes in this order: with `fulfilled` they find the nodes unlocked (launcher.md 11).
   for (const std::string& contender : also_unlock_) ops.emplace_back(zk::DeleteOp{contender, -1});
   record_op_ = ops.size();
   data_ = ToJson(next_);

@@ -223,6 +223,7 @@ Task<bool> NodeSet::Allocate(store::LockedNode& node, store::LockedRequest& requ
     record.requestor = requestor;
     return Change::kWrite;
   };
+  // Tried on a copy first: the request becomes pending only for a node that it can have.
   Node copy = node.record();
   if (allocate(copy) == Change::kSkip) co_return false;
   bool is_pending = co_await BecomePending(request, context_.loop.Now());
@@ -263,6 +264,7 @@ Task<> NodeSet::Failed(std::shared_ptr<Slot> slot, Failure failure) {
   bool is_refused = failure.verdict() == Verdict::kQuota;
   std::string why = fmt::format("the launch of {} failed: {}", slot->label, failure.message());
   if (!is_refused) last_fault_ = why;
+  // The lock is gone with the session, so nothing may be written (launcher.md 15.3).
   if (failure.verdict() == Verdict::kLostSession) co_return;
   std::optional<NodeId> id;
   if (slot->node) id = slot->node->id();
@@ -285,6 +287,7 @@ Task<> NodeSet::Failed(std::shared_ptr<Slot> slot, Failure failure) {
     }
   }
   if (!is_refused) co_return;
+  // Not before the record is written: DropRefused unlocks the node once it sees this state.
   slot->refusal = std::move(refusal);
   slot->refusal.why = std::move(why);
   slot->state = Slot::State::kRefused;
@@ -372,6 +375,7 @@ std::vector<sched::UnusedNode> UnusedNodes::UnusedIn(const PoolKey& pool) const 
   return nodes;
 }
 
+// The claim keeps other requests of this launcher off the node until it is marked.
 Task<> UnusedNodes::Delete(NodeId id, NodeClaim /*claim*/) {
   auto node = co_await context_.store.nodes.TryLock(id);
   if (!node) co_return;

@@ -15,12 +15,14 @@ void RequestRun::Plan() {
   const NodeRequest& request = request_->record();
   std::set<NodeId> rejected = nodes_.rejected().Current();
   WakeAt(nodes_.rejected().NextEnd());
+  // Before the view, which would count them against this request itself.
   std::size_t reserved = nodes_.ReleaseReservations();
   sched::PoolView view = pool_.ViewFor(order_);
   plan_ = sched::PlanFill(view, nodes_.Missing(request.node_types), request.reuse, rejected);
   PauseAfterRefusal(view);
   AskWhatOthersUse(view);
   CarryOut(view);
+  // Other requests may have what was reserved and is not needed any more.
   if (plan_.launch.size() < reserved) context_.ledger.CapacityChanged(pool_.key().provider);
   if (refusals_.count() > 0 && nodes_.is_launching()) MarkRefused();
   ShowWaiting((plan_.is_refused || !plan_.wait.empty()) && !IsHopelessMinReady());

@@ -122,6 +122,7 @@ void NodeCounts::Report(metrics::Sink& to, const std::vector<const Component*>& 
   std::map<ProviderName, ByState> providers = by_provider_;
   std::map<LabelName, ByState> labels = by_label_;
   Offers offers;
+  // Those that have no nodes now are reported as well, with 0.
   for (const Component* pool : pools) {
     providers.try_emplace(pool->provider_name);
     for (const LabelName& label : pool->supported_labels) labels.try_emplace(label);

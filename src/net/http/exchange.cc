@@ -134,6 +134,7 @@ Task<Received> RequestReader::Next() {
   bool has_begun = co_await HasBegun();
   if (!has_begun) co_return received;
   bool may_be_tls = read_ == 1 && IsTlsByte(*static_cast<const char*>(buffer_.data().data()));
+  // From its first byte on a request has a deadline of its own; before that the connection was only idle.
   HangUpLater slow(loop_, connection_.socket(), limits_.request_time);
   Parser parser;
   error_code error = co_await ReadHead(parser);

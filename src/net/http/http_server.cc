@@ -176,6 +176,7 @@ void HttpServer::ReportTls(const Connection& connection) {
 Task<std::optional<OpenStream>> HttpServer::Converse(Connection& connection, Seats::Ptr seat) {
   RequestReader reader(loop_, connection, limits_);
   while (connection.is_open()) {
+    // A connection that does nothing is the first to be closed for another one (http.md 2.1).
     seat->awaits_peer = true;
     Received received = co_await reader.Next();
     if (received.speaks_tls && !tls_) ReportTls(connection);
@@ -191,6 +192,7 @@ Task<std::optional<OpenStream>> HttpServer::Converse(Connection& connection, Sea
     OpenStream stream{manner.is_head ? nullptr : response.stream, nullptr, manner.knows_chunks};
     if (stream.body) {
       manner.keeps_alive = false;
+      // While nothing is sent, so that a refusal can still have its status.
       stream.seat = stream_seats_.Enter(seat->network, seat->proven_as, loop_.SteadyNow());
       if (!stream.seat) stream.body = response.stream = nullptr;
       if (!stream.seat) response = PlainResponse(503, "There are too many streams; try again later");

@@ -106,6 +106,7 @@ Task<> RunTask::MakeLease() {
   std::string precedence = fmt::format("{:03}", set.priority);
   co_await context.store.leases.Create(record_.lease, std::move(lease), std::move(request),
                                        std::move(precedence));
+  // Else AwaitNode, which asks the cache, would take the lease for gone.
   co_await context.leases.CatchUp();
 }
 
@@ -312,6 +313,7 @@ Task<> RunTask::TakeBackFromNode(sched::RunDecision decision, bool& is_over) {
   std::string reason(decision.reason);
   bool is_node_at_fault = seen_.has_failed || seen_.unreachable_since;
   if (is_node_at_fault && !watch_.complaint().empty()) reason += ": " + watch_.complaint();
+  // Neither a surplus run nor a node that was taken away shows that runners do not start.
   if (watch_.is_deprecated() || seen_.status == kDeprecatedStatus) {
     health_.Deprecated(watch_.version(), Now());
     reason = "the service refuses its version";
@@ -320,6 +322,7 @@ Task<> RunTask::TakeBackFromNode(sched::RunDecision decision, bool& is_over) {
   }
   is_phantom_ = decision.is_phantom;
   if (!has_ended && !seen_.is_surplus) NoteLoss(decision.reason, reason);
+  // While the lease lasts: afterwards the node is not ours.
   if (was_started && !has_ended && HasNodeNow()) co_await watch_.EndRunner();
   EndBecause(std::move(reason));
   co_await Write();
@@ -340,6 +343,7 @@ void RunTask::NoteLoss(std::string_view cause, const std::string& reason) {
 Task<> RunTask::Finish() {
   Context& context = set_.context;
   if (!record_.lease.empty()) {
+    // Only a node that the lease still has can be held.
     co_await HoldIfFailed();
     bool has_ended = co_await context.store.leases.End(record_.lease);
     if (has_ended && !record_.node.empty())
@@ -347,6 +351,7 @@ Task<> RunTask::Finish() {
                    record_.reason.value_or(""));
   }
   changed_();
+  // After the lease: the service may call the runner busy for hours, and the node need not wait.
   if (may_be_registered_) co_await RemoveLeftRegistration();
   co_await context.store.runners.DeleteRun(id_);
 }

@@ -81,6 +81,7 @@ Task<> RunWatch::Watch(RunnerPlace place) {
     if (seen_.status || seen_.has_failed) co_return;
     if (!seen_.unreachable_since) seen_.unreachable_since = Now();
     changed_();
+    // A runner that has started goes on without us; before that, the next step needs the session.
     bool was_started = seen_.is_started || *run_.state > RunState::kRegistered;
     co_await set_.context.loop.SleepFor(was_started ? kReconnect : kSoon);
   }
@@ -103,6 +104,7 @@ void RunWatch::Take(const NodeReport& report) {
   switch (report.kind) {
     case NodeReport::Kind::kReady:
       seen_.is_ready = true;
+      // A script that says so has no configuration, whatever an earlier session was given.
       seen_.is_handed_over = false;
       break;
     case NodeReport::Kind::kStarted:

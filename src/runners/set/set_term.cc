@@ -67,6 +67,7 @@ SetTerm::~SetTerm() = default;
 
 Task<> SetTerm::Run() {
   co_await set_.context.leases.WaitSynced();
+  // Adopt goes on from what the predecessor wrote last.
   co_await set_.context.runners.CatchUp();
   co_await set_.context.leases.CatchUp();
   Adopt();
@@ -75,6 +76,7 @@ Task<> SetTerm::Run() {
       if (task->record().lease == id) task->Wake();
     }
   });
+  // Before the session, in which each question for messages names the capacity.
   co_await Decide();
   tasks_.Spawn("listen to a set of runners", session_.Run());
   tasks_.Spawn("decide about runners", DecideForEver());
@@ -145,6 +147,7 @@ Task<> SetTerm::StartRun() {
   run.set = set_.key.set;
   run.runner_name = set_.prefix() + id.value;
   run.created_time = set_.context.loop.Now();
+  // Written before anything is made for it: a successor goes on from the record (runners.md 11).
   co_await set_.context.store.runners.WriteRun(id, run);
   Begin(id, std::move(run));
 }
@@ -158,10 +161,12 @@ RunTask* SetTerm::FindByName(const std::string& runner_name) {
 // --- Messages ----------------------------------------------------------------
 
 Task<> SetTerm::HandleBatch(MessageSession& session, MessageBatch batch) {
+  // Runs and deferred jobs are written before this returns and the message is acknowledged (runners.md 11).
   std::vector<RunnerJob> available;
   std::vector<RunId> told;
   for (const JobMessage& message : batch.jobs) HandleJob(message, available, told);
   if (batch.statistics) NoteStatistics(*batch.statistics, batch.as_of.value_or(set_.context.loop.Now()));
+  // With a job that has ended, one that max-per-repo kept back may begin.
   std::vector<RunnerJob> later =
       jobs_.TakeDeferred([this](const auto& job) { return MayHaveMore(job.repository); });
   available.insert(available.end(), later.begin(), later.end());
@@ -382,6 +387,7 @@ Task<> SetTerm::StartWithinServiceLimit() {
 }
 
 Task<bool> SetTerm::StartUnderLock() {
+  // What other sets have begun under this lock counts for the limit.
   co_await set_.context.runners.CatchUp();
   sched::RunnerDemand demand = sched::DecideDemand(Counts(), Limits());
   for (std::int64_t i = 0; i < demand.start; ++i) co_await StartRun();
@@ -484,6 +490,7 @@ Task<> SetTerm::RemoveSet() {
                      record_.scale_set);
   }
   co_await set_.context.store.runners.DeleteSet(set_.key);
+  // What webhooks said of jobs is the service's: the last of its sets removes it.
   auto is_other = [this](const auto& entry) {
     return entry.first.service == set_.key.service && entry.first.set != set_.key.set;
   };

@@ -114,6 +114,7 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
     Resources missing_in_provider = MissingIn(of_provider, need);
     bool is_refused = pool.refused_labels.contains(name);
     if (pool.launches_nodes && missing_in_pool.empty() && missing_in_provider.empty() && !is_refused) {
+      // Also of one that only waits for its turn, so that no later label takes its capacity.
       Add(of_pool.used, need);
       Add(of_provider.used, need);
       if (turns-- > 0) {
@@ -124,8 +125,10 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
       }
       continue;
     }
+    // Later labels, which may need less, take nothing of what this one waits for.
     Reserve(of_pool, missing_in_pool);
     Reserve(of_provider, missing_in_provider);
+    // Kept of the first label that lacks capacity only, so this is asked before `wait` has this one.
     if (!plan.misses_capacity()) {
       plan.pool_shortage = std::move(missing_in_pool);
       plan.provider_shortage = std::move(missing_in_provider);

@@ -266,6 +266,7 @@ Decision DeclineReason(const PoolView& pool, const NodeRequest& request) {
       without_image.push_back(label);
     }
   }
+  // What is certain decides, even if nothing is known now of another label.
   if (!unavailable.empty()) return Decline(Reason::kLabelNotAvailable, JoinNames(unavailable));
   if (!without_image.empty()) return Decline(Reason::kImageNotAvailable, JoinNames(without_image));
   if (!unknown.empty()) {

@@ -218,6 +218,7 @@ void NodeCache::Replace(const NodeId& id, std::optional<StoredNode> after) {
   if (after) {
     after->contenders = std::move(contenders);
   } else if (!contenders.empty()) {
+    // The record is empty or malformed, and its lock may still be held.
     contenders_[id] = std::move(contenders);
   }
   records_.Replace(id, std::move(after));
@@ -319,6 +320,7 @@ void ImageCache::OnZnode(const std::string& path, const zk::NodeData& node) {
       break;
     case Part::kProvider:
       builds_in_[place.key.provider].insert(place.key.build);
+      // Images::RetryUpload writes the znode, so its version counts the retries.
       if (node.stat.version > 0) upload_retries_[{place.key.build, place.key.provider}] = node.stat.version;
       break;
     case Part::kUpload:

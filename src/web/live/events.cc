@@ -307,11 +307,13 @@ void RecordEvents::Start() {
         LeaseChanged(after != nullptr ? after : before);
         Wake();
       }));
+  // What there is now is what later changes are compared with; it is no news itself.
   for (const ImageName& name : records.images.images())
     published_[Topic::kImages].Set(name.value, EntryOfImage(launcher_, name), &SeeNothing);
   CompareSmallResources(false);
   CompareProblems(false);
   CompareWaits();
+  // The first comparison takes all that wait for changed.
   requests_.clear();
   survey_.SetFor(loop_.SteadyNow() + kSurveyInterval);
 }

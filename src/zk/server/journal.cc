@@ -186,6 +186,7 @@ std::int32_t Narrow(std::int64_t number) { return static_cast<std::int32_t>(numb
 struct Journal::Database {
   explicit Database(const std::string& path) : lock(path + ".lock"), sqlite(Open(path)) {
     sqlite.Execute("PRAGMA journal_mode = WAL");
+    // In WAL mode less would not have a transaction on disk when it is committed.
     sqlite.Execute("PRAGMA synchronous = FULL");
     bool is_new = sqlite.Number("SELECT count(*) FROM sqlite_master") == 0;
     if (is_new) {
@@ -263,6 +264,7 @@ Journal::Contents Journal::Load() {
     contents.sessions.push_back(
         {sessions.Number(0), sessions.Bytes(1), Narrow(sessions.Number(2)), sessions.Number(3) != 0});
   }
+  // In the order of their paths parents come before their children, as the tree needs them.
   Statement znodes(database_->sqlite, "SELECT * FROM znode ORDER BY path");
   while (znodes.Next()) {
     DataTree::Snapshot& znode = contents.znodes.emplace_back();
@@ -283,8 +285,10 @@ Journal::Contents Journal::Load() {
     JuteReader reader(acl);
     znode.acl = std::make_shared<const Acl>(ReadAcl(reader));
   }
+  // A number that a client has seen and that is not on disk is not used again: each start has its own.
   std::int64_t starts = (database_->sqlite.Number("SELECT zxid FROM counter") >> 32) + 1;
   contents.zxid = starts << 32;
+  // Written at once, so that the next start counts this one even if nothing else is ever written.
   Changes start;
   start.zxid = contents.zxid;
   Write(start);

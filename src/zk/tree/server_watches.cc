@@ -175,6 +175,7 @@ std::vector<WatchEvent> ServerWatches::Restore(const DataTree& tree, ConnectionI
       children_.Add(path, connection_id);
     }
   }
+  // As with ZooKeeper, these report nothing of what was missed: their owners read again.
   for (const std::string& path : paths.persistent) persistent_.Add(path, connection_id);
   for (const std::string& path : paths.recursive) recursive_.Add(path, connection_id);
   return missed;

@@ -293,6 +293,7 @@ Task<std::vector<tcp::endpoint>> ResolveServers(Loop& loop, Random& random, std:
     if (error) problems.push_back(fmt::format("{}: {}", server.host, error.message()));
     for (const auto& entry : found) endpoints.push_back(entry.endpoint());
   }
+  // Names may share an address, which is asked once.
   std::sort(endpoints.begin(), endpoints.end());
   endpoints.erase(std::unique(endpoints.begin(), endpoints.end()), endpoints.end());
   Shuffle(random, endpoints);

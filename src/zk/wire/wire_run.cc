@@ -57,6 +57,8 @@ Task<> WireSession::Run() {
   while (!is_closing_) {
     Established established = co_await Connect();
     if (is_closing_) break;
+    // An expired session is answered with a time-out of 0. Another id is that of the new session for which
+    // Connect asked as a proof (coordination.md 2.5).
     bool is_expired = established.response.timeout_ms <= 0 ||
                       (session_id_ != 0 && established.response.session_id != session_id_);
     if (is_expired) {
@@ -149,6 +151,7 @@ Task<WireSession::Established> WireSession::ShakeHands(tcp::endpoint endpoint, C
   connection->Flush();
   Outcome<std::string> frame = co_await Attempt(connection->ReadFrame());
   if (!frame) {
+    // Servers refuse a session without a word, by closing the connection (coordination.md 2.5).
     if (frame.error().verdict() == Verdict::kRetry) ++refusals_;
     ExplainTls(frame.error(), *connection, options_.tls);
     ExplainRefusal(frame.error(), tls_ != nullptr);
@@ -175,11 +178,13 @@ void WireSession::Adopt(Established established) {
   log_.Info("{} ZooKeeper at {}, session 0x{:x}, timeout {} s",
             is_new ? "Connected to" : "Connected again to", connection_->name(),
             static_cast<std::uint64_t>(session_id_), Seconds(session_timeout_));
+  // First: what has waited may need the rights that it gives.
   SendAuth();
   RearmWatches();
   SendWaiting();
   ping_interval_ = NextPingInterval();
   KeepAlive();
+  // Last: listeners send operations of their own, which go behind those that have waited.
   SetState(SessionState::kConnected);
 }
 
@@ -238,6 +243,7 @@ void WireSession::SessionLost(const std::string& why) {
   session_id_ = 0;
   refused_since_.reset();
   password_.clear();
+  // The servers may have less than the old session has read (coordination.md 2.5).
   last_zxid_ = 0;
   FailWaiting(Verdict::kLostSession, "the ZooKeeper session has expired");
   SetState(SessionState::kLost);

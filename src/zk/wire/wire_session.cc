@@ -43,6 +43,7 @@ Subscription WatchTable::AddLasting(WatchMode mode, std::string path, Watcher wa
 }
 
 void WatchTable::Dispatch(const WatchEvent& event) {
+  // Taken out before any is called: a watcher may set its next watch, which is not for this event.
   std::vector<Watcher> to_call;
   switch (event.type) {
     case EventType::kNone:
@@ -243,6 +244,7 @@ Task<> WireSession::Close() {
   if (is_first) {
     FailAll(Verdict::kLostSession, kClosed);
     if (connection_) {
+      // With this the servers remove locks and ephemeral znodes at once, not after the time-out.
       EndRequest(BeginRequest(OpCode::kCloseSession, nullptr));
     } else {
       cancel_run_.emit(asio::cancellation_type::terminal);
@@ -334,6 +336,7 @@ void WireSession::EndRequest(std::string& frame) {
   }
   JuteWriter out(frame);
   out.PatchInt(frame_start_, static_cast<std::int32_t>(length));
+  // It gets its number when it is sent: answers have to come in the order of the numbers.
   if (!connection_) {
     waiting_bytes_ += frame.size();
     waiting_.back().reply = std::move(reply);

@@ -144,6 +144,7 @@ Task<net::HttpReply> ApiClient::Call(ApiRequest request) {
         options_.read_refusal ? options_.read_refusal(reply) : options_.read_fault(reply.status, reply.body);
     ReadAsLater(fault, reply);
     bool is_refused = fault.refuses_signature.value_or(reply.status == 401);
+    // Once: a service that refuses a new credential as well has another reason.
     if (is_refused && answer.renew && !std::exchange(tries.has_renewed, true)) {
       answer.renew(reply);
       continue;
@@ -218,6 +219,7 @@ Task<> ApiClient::WaitForTurn(const ApiRequest& request) {
     }
     co_await RateOf(request).WaitForTurn(order);
     co_await (request.reads() ? read_rate_ : change_rate_).WaitForTurn(order);
+    // The answer to another call may have begun a back-off meanwhile.
     if (loop_.SteadyNow() >= budget.paused_until) co_return;
   }
 }

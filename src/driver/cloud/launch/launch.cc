@@ -105,6 +105,7 @@ Task<> Launch::RunAttempts() {
   Backoff pauses(kPauses, context_.environment.random);
   const int attempts = std::max(1, context_.config->launch_retries);
   while (true) {
+    // While the cloud is away no attempt begins: an outage is to cost none (drivers.md 5.4).
     co_await AwaitProvider();
     step_ = Step::kPrepare;
     Outcome<bool> ended = co_await Attempt(AttemptInTime());
@@ -119,15 +120,18 @@ Task<> Launch::RunAttempts() {
     Verdict verdict = failure.verdict();
     LaunchOutcome outcome = OutcomeOf(ended ? "error.servercreatetimeout" : ResultOf(failure), failure);
     Report(outcome);
+    // The cloud has refused what seemed to fit: what was read of its quota is out of date.
     if (verdict == Verdict::kQuota) context_.quota.Invalidate();
     bool is_final = IsFinal(failure) || attempt_ >= attempts || !IsWorthAnotherAttempt(outcome);
     logger_.Warning("Launch attempt {} of {} in provider {} failed{}: {}", attempt_, attempts,
                     context_.config->name, is_final ? "" : "; the next one follows", failure.message());
+    // While the machine exists: the next attempt, or the deletion of the node, removes it.
     if (step_ == Step::kScan && !IsFinal(failure)) co_await DiagnoseFailedScan();
     if (is_final) Fail(failure);
     ++attempt_;
     last_refusal_ = verdict == Verdict::kInvalid ? WithoutRequestIds(failure.message()) : "";
     co_await context_.loop().SleepFor(pauses.Next());
+    // The pause does not count for launch-timeout.
     attempt_started_ = context_.loop().SteadyNow();
   }
 }
@@ -191,6 +195,7 @@ Task<Instance> Launch::CreateAnywhere() {
   CandidateChoice choice(context_.adapter->Candidates(*label_, *pool_), context_.shortages, loop.SteadyNow());
   while (true) {
     step_ = Step::kPrepare;
+    // Of the attempt before, or of the candidate that lacked capacity.
     co_await DeletePreviousMachine();
     std::optional<std::string> image = co_await Prepare();
     step_ = Step::kCreate;
@@ -292,18 +297,21 @@ Task<> Launch::Finish(Instance instance) {
   auto fill = [this, &instance, is_ready](Node& record) {
     if (record.state != NodeState::kBuilding) return store::Change::kSkip;
     FillFromInstance(instance, *pool_, record);
+    // A comment of another kind is its author's, and stays.
     bool is_others = record.comment && !IsLaunchComment(*record.comment);
     std::string comment = LaunchComment(instance, choice_);
     if (!is_others && !comment.empty()) record.comment = std::move(comment);
     if (is_ready) record.SetState(NodeState::kReady, context_.loop().Now());
     return store::Change::kWrite;
   };
+  // Before the scan, which takes the address from the record.
   co_await Write(fill);
   if (is_ready) co_return;
 
   step_ = Step::kScan;
   Duration limit = instance.boot_timeout.value_or(context_.config->boot_timeout);
   std::vector<std::string> keys = co_await Scan(limit);
+  // Another machine may answer at this address.
   if (!Agree(instance.host_keys.value_or(std::vector<std::string>()), keys)) {
     throw Error(Verdict::kFail,
                 "the host keys at the machine's address are not those that the cloud has of it");

@@ -253,9 +253,11 @@ Task<Instance> GceAdapter::Create(MachineReport& machine, CreateParameters param
   CheckType(launch, image);
   machine.SetState("submit creating instance");
   MachineId id{parameters.hostname, zone, parameters.attempt_mark};
+  // Known before the call, and stored before it, so that a crash leaves nothing unknown (driver-gce.md 7.2).
   co_await machine.SetExternalId(ExternalId(id, config_->zone));
   Operation operation = co_await SubmitInsert(launch, image.url);
   cloud_.fresh.Add(id.name, {operation.name, zone});
+  // Until here the name may have been that of another installation's instance (driver-gce.md 1).
   id.attempt.clear();
   co_await machine.SetExternalId(ExternalId(id, config_->zone));
   machine.logger().Info("Creating instance {} ({}) in {}", id.name, type, zone);
@@ -315,10 +317,12 @@ Task<> GceAdapter::Delete(MachineReport& machine, boost::json::value external_id
   Backoff pauses(kBusyPauses, cloud.environment.random);
   while (true) {
     std::optional<GceInstance> found = co_await FindInstance(cloud.compute, id.zone, id.name);
+    // Names are made of node ids, which another tree or installation may use as well (drivers.md 5.4).
     if (found && !IsOwn(cloud, *found, NodeIn(id.name), id.attempt)) {
       machine.logger().Info("Instance {} in {} is not this node's and is left alone", id.name, id.zone);
       break;
     }
+    // One that was inserted a moment ago may not be shown yet.
     if (!found) {
       bool may_appear = co_await MayAppear(cloud, id);
       if (!may_appear) break;

@@ -171,10 +171,12 @@ Task<Access> AccessSource::Read() {
   tls.server_name = connection.server_name;
   tls.certificate_pem = user.certificate_pem;
   tls.key_pem = user.key_pem;
+  // The first that there is; a client certificate is used beside any of them (driver-kubernetes.md 3.2).
   if (!user.token.empty()) {
     SetBearer(access, user.token);
   } else if (!read.token.empty()) {
     SetBearer(access, read.token);
+    // Such a file is meant to rotate, so it is read again soon.
     access.expires = std::min(access.expires, loop_.Now() + kTokenFileLasts);
   } else if (user.exec) {
     co_await UsePlugin(connection, tls, access);

@@ -188,12 +188,14 @@ Task<std::shared_ptr<const Endpoint>> Endpoints::Discover(Service service) {
   url = WithoutSlash(ReplaceAll(std::move(url), "$(project_id)s", token->project_id));
   auto endpoint = std::make_shared<Endpoint>();
   endpoint->url = url;
+  // The network service has one version, and its calls name no microversion: there is nothing to ask for.
   if (service == Service::kNetwork) {
     if (!url.ends_with("/v2.0")) endpoint->url += "/v2.0";
     co_return endpoint;
   }
   std::string root = WithoutProject(url, token->project_id);
   bool is_versioned = VersionOfPath(PathOf(root)).major == MajorOf(service);
+  // The range matters only where calls name microversions (driver-openstack.md 5.3).
   bool needs_range = service == Service::kCompute || settings.default_microversion != VersionNumber();
   if (is_versioned && !needs_range) co_return endpoint;
   if (!settings.endpoint_override.empty() && !settings.api_version.empty()) co_return endpoint;
@@ -205,12 +207,14 @@ Task<std::shared_ptr<const Endpoint>> Endpoints::Discover(Service service) {
     endpoint->min = best->min;
     endpoint->max = best->max;
   }
+  // The document was read for the range alone.
   if (is_versioned) co_return endpoint;
   if (best == nullptr && !versions.empty()) {
     throw Error(Verdict::kInvalid, "cloud " + cloud_.name + ": " + net::UrlForLog(root) +
                                        " offers no version of the " + std::string(ToString(service)) +
                                        " service that can be used");
   }
+  // Where there is no document, the usual version is tried.
   Version fallback;
   endpoint->url =
       VersionUrl(root, best == nullptr ? fallback : *best,

@@ -166,6 +166,7 @@ std::vector<NetworkSettings> ReadNetworks(const json::object& cloud, const Reade
   }
   if (nat_destinations > 1) throw reader.Fail("only one of networks can be the nat_destination");
   if (default_interfaces > 1) throw reader.Fail("only one of networks can be the default_interface");
+  // Older files name one network of each kind.
   for (bool is_external : {true, false}) {
     std::string name = reader.Text(is_external ? "external_network" : "internal_network");
     if (name.empty()) continue;
@@ -271,6 +272,7 @@ CloudConfig ResolveCloud(const CloudFiles& files, const std::optional<std::strin
   config.uses_internal_network = reader.Bool("use_internal_network", true);
   config.forces_ipv4 = ForcesIpv4(files, cloud);
   config.networks = ReadNetworks(cloud, reader);
+  // IPv4 may be forced from outside the cloud's own settings.
   config.fingerprint = config.name + json::serialize(cloud) + (config.forces_ipv4 ? "4" : "");
   return config;
 }

@@ -374,6 +374,7 @@ json::object OverlaidCloud(const CloudFiles& files, const std::optional<std::str
   json::object settings;
   if (!profile.empty()) settings = Profile(files, resolved_name, profile, 0);
   bool has_own_regions = own.contains("regions") || own.contains("region_name");
+  // The profile's regions count only where the cloud names none (driver-openstack.md 3.3, step 4).
   if (has_own_regions) {
     settings.erase("regions");
     settings.erase("region_name");

@@ -87,6 +87,7 @@ NetworkRoles ClassifyNetworks(const std::vector<Network>& networks, const CloudC
   bool has_nat_source = false;
   for (const NetworkSettings& settings : cloud.networks) {
     std::vector<Network> named = Named(networks, cloud, settings.name);
+    // For these sets a name may mean several networks; each role below needs exactly one.
     for (const Network& network : named) {
       if (!settings.routes_ipv4_externally) continue;
       (*settings.routes_ipv4_externally ? configured_external : configured_internal).insert(network.id);
@@ -98,6 +99,7 @@ NetworkRoles ClassifyNetworks(const std::vector<Network>& networks, const CloudC
     if (settings.is_nat_destination) roles.nat_destination = OnlyOne(networks, cloud, settings.name).id;
     if (settings.is_default_interface) roles.default_interface = OnlyOne(networks, cloud, settings.name);
   }
+  // Read before the loop, which sets it: of several networks with a gateway the last one counts.
   bool has_nat_destination = roles.nat_destination.has_value();
   for (const Network& network : networks) {
     bool is_external_by_default = network.is_external || network.is_physical;
@@ -125,6 +127,7 @@ Task<NetworkRoles> ReadNetworkRoles(Session& session) {
   call.path = "/networks";
   std::vector<Network> networks = co_await List(session, std::move(call), "networks", &ReadNetwork);
   bool has_nat_destination = std::ranges::any_of(cloud.networks, &NetworkSettings::is_nat_destination);
+  // Only the search for a destination needs the gateways.
   if (!has_nat_destination) {
     ApiCall subnet_call;
     subnet_call.service = Service::kNetwork;
@@ -192,6 +195,7 @@ std::string PublicIpv6(const Server& server, const CloudConfig& cloud, Undecided
 std::string PrivateIpv4(const Server& server, const NetworkRoles& roles, const CloudConfig& cloud,
                         Undecided* undecided) {
   if (!cloud.uses_internal_network) return "";
+  // A floating address has the MAC of the port whose fixed address it leads to.
   std::string mac;
   for (const Address& address : server.addresses) {
     if (address.is_floating && mac.empty()) mac = address.mac;
