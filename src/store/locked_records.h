@@ -77,6 +77,11 @@ class LockedNode : public LockedRecord<StoredNode> {
   Task<bool> TryRemove(std::vector<std::string>& below);
 };
 
+// For clean-up: tolerates a lock that is gone with its session and a removed node (nullopt).
+inline Task<> UnlockIfHeld(std::optional<LockedNode>& node) {
+  if (node && node->is_held()) co_await node->Unlock();
+}
+
 // A request whose lock this process holds.
 class LockedRequest : public LockedRecord<StoredRequest> {
  public:

@@ -1,4 +1,4 @@
-#include "launcher/context.h"
+#include "launcher/ledger.h"
 
 #include <utility>
 
