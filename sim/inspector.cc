@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <set>
 
-#include "launcher/cleaners/deleted_node_worker.h"
 #include "model/image.h"
 #include "model/node.h"
 #include "model/node_request.h"
+#include "sched/nodes/node_life.h"
 #include "sim/flaky_cloud.h"
 #include "store/record_kinds.h"
 
@@ -295,7 +295,7 @@ void Inspector::CheckImage(const NodeId& id, const Node& /*before*/, const Node&
 void Inspector::CheckVanishedNode(const NodeId& id, const SeenNode& last) {
   NodeState state = last.record.state.value_or(NodeState::kReady);
   bool is_shown = state == NodeState::kDeleting || state == NodeState::kDeleted;
-  bool is_expected = is_shown || (launcher::IsGarbageWhenUnlocked(state) && last.let_go_by_holder);
+  bool is_expected = is_shown || (sched::IsGarbageWhenUnlocked(state) && last.let_go_by_holder);
   if (!is_expected)
     return Report(fmt::format("node {} vanishes while {}", id, StateOf(last.record)), {id.value});
   if (MachineOf(last.record) != nullptr)

@@ -10,12 +10,6 @@
 #include "sched/images/image_life.h"
 
 namespace nodepool::builder {
-namespace {
-
-// A program that makes a record in two steps has done the second by then.
-constexpr Duration kEmptyAge = std::chrono::minutes(5);
-
-}  // namespace
 
 CleanupWorker::CleanupWorker(Context& context, ImageProviders& providers, const UploadWorker& uploads)
     : Worker(context, "nodepool.builder.CleanupWorker.0"), providers_(providers), uploads_(uploads) {}
@@ -31,7 +25,7 @@ SteadyTime CleanupWorker::Consider() {
     if (is_pass || HasMarked(image)) ConsiderImage(image, is_pass);
   }
   for (const auto& [key, created] : context_.caches.images.empty_builds()) {
-    if (is_pass && context_.loop.Now() - created > kEmptyAge) {
+    if (is_pass && sched::IsLeftEmpty(created, context_.loop.Now())) {
       StartJob(fmt::format("remove empty build {}", key), RemoveRecord(key));
     }
   }

@@ -79,10 +79,8 @@ SteadyTime MinReady::CheckAll() {
     next_sweep_ = now + context_.intervals.cleanup;
   }
   SteadyTime next = next_sweep_;
-  for (const auto& [name, label] : context_.config->common.labels) {
-    SteadyTime held_off_until = HeldOffUntil(name);
-    if (label.min_ready > 0 && now < held_off_until) next = std::min(next, held_off_until);
-  }
+  for (const auto& [name, label] : context_.config->common.labels)
+    next = std::min(next, Decide(name, label.min_ready).due_at.value_or(next));
   DropShortages();
   if (!is_submitting_ && !Missing().empty()) {
     is_submitting_ = true;
@@ -148,15 +146,24 @@ bool MinReady::IsAvailable(const LabelName& label) {
 }
 
 std::vector<LabelName> MinReady::Missing() {
-  SteadyTime now = context_.loop.SteadyNow();
   std::vector<LabelName> missing;
   for (const auto& [name, label] : context_.config->common.labels) {
-    if (label.min_ready <= 0 || now < HeldOffUntil(name)) continue;
-    int lacking = label.min_ready - static_cast<int>(context_.caches.nodes.FreeCount(name)) - UnderWay(name);
-    if (lacking <= 0 || !IsAvailable(name)) continue;
-    missing.insert(missing.end(), static_cast<std::size_t>(lacking), name);
+    int count = Decide(name, label.min_ready).missing;
+    if (count == 0 || !IsAvailable(name)) continue;
+    missing.insert(missing.end(), static_cast<std::size_t>(count), name);
   }
   return missing;
+}
+
+sched::StockDecision MinReady::Decide(const LabelName& label, int min_ready) const {
+  sched::Stock stock{.min_ready = min_ready,
+                     .free = static_cast<int>(context_.caches.nodes.FreeCount(label)),
+                     .under_way = UnderWay(label),
+                     .capacity_changed_at = capacity_changed_};
+  if (auto failure = failures_.find(label); failure != failures_.end()) stock.failed_at = failure->second;
+  sched::HoldOff hold_off{.always = context_.intervals.min_ready_pause,
+                          .unchanged = context_.intervals.min_ready_holdoff};
+  return DecideStock(stock, hold_off, context_.loop.SteadyNow());
 }
 
 Task<> MinReady::Submit() {
@@ -245,14 +252,6 @@ void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* b
 // Decided by the session, since the answer to its creation may have been lost.
 bool MinReady::IsOurs(const store::StoredRequest& request) const {
   return request.revision.ephemeral_owner == context_.store.tree.client().session().id;
-}
-
-SteadyTime MinReady::HeldOffUntil(const LabelName& label) const {
-  auto failure = failures_.find(label);
-  if (failure == failures_.end()) return SteadyTime();
-  bool has_changed = capacity_changed_ > failure->second;
-  return failure->second +
-         (has_changed ? context_.intervals.min_ready_pause : context_.intervals.min_ready_holdoff);
 }
 
 std::optional<Reconciler<RequestId>::Work> MinReady::FinishIfDecided(const RequestId& id) {

@@ -11,6 +11,7 @@
 #include "async/task_group.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
+#include "sched/nodes/stock.h"
 #include "store/transaction.h"
 
 namespace nodepool::launcher {
@@ -53,6 +54,7 @@ class MinReady {
                       const store::StoredRequest* after);
   // The labels to request now, one for each node.
   std::vector<LabelName> Missing();
+  sched::StockDecision Decide(const LabelName& label, int min_ready) const;
   int UnderWay(const LabelName& label) const;
   Task<> Submit();
   Task<bool> TrySubmit();
@@ -61,7 +63,6 @@ class MinReady {
   std::optional<Reconciler<RequestId>::Work> FinishIfDecided(const RequestId& id);
   Task<> Finish(RequestId id, NodeRequest request);
   Task<> AwaitSeenFree(NodeId node, RequestId request);
-  SteadyTime HeldOffUntil(const LabelName& label) const;
 
   Context& context_;
   std::function<LabelOffer(const LabelName&)> offer_of_;

@@ -10,6 +10,7 @@
 #include "launcher/context.h"
 #include "launcher/stats/stats_metrics.h"
 #include "model/image.h"
+#include "sched/nodes/node_life.h"
 
 namespace nodepool::launcher {
 
@@ -64,73 +65,46 @@ bool CleanupWorker::HasFault(const ProviderName& provider) const {
   return providers_.Manages(provider) && !providers_.HealthOf(provider).fault.empty();
 }
 
-bool CleanupWorker::IsPastReadyAge(const Node& node) const {
-  if (!node.is_free()) return false;
-  for (const LabelName& label : node.type) {
-    auto config = context_.config->common.labels.find(label);
-    if (config == context_.config->common.labels.end() || !config->second.max_ready_age) continue;
-    if (context_.loop.Now() - node.state_time >= *config->second.max_ready_age) return true;
+// Marks the nodes in this state of which `applies` is true.
+Task<> CleanupWorker::DeleteWhere(NodeState state, std::string kind, std::string why,
+                                  std::function<bool(const Node&)> applies) {
+  std::vector<NodeId> due;
+  for (const NodeId& id : context_.caches.nodes.InState(state)) {
+    if (applies(context_.caches.nodes.Find(id)->record)) due.push_back(id);
   }
-  return false;
-}
-
-bool CleanupWorker::IsPastHoldAge(const Node& node) const {
-  if (node.state != NodeState::kHold) return false;
-  std::optional<Duration> limit = context_.config->common.max_hold_age;
-  if (node.hold_expiration && *node.hold_expiration > 0) {
-    // A year is longer than any hold and far from overflowing the clock.
-    constexpr std::int64_t kYear = 366 * 24 * 3600;
-    Duration own = std::chrono::seconds(std::min(*node.hold_expiration, kYear));
-    limit = limit ? std::min(*limit, own) : own;
-  }
-  return limit && context_.loop.Now() - node.state_time >= *limit;
-}
-
-bool CleanupWorker::IsUnfinished(const store::StoredNode& node) const {
-  if (node.record.state != NodeState::kInit || node.is_locked()) return false;
-  if (context_.loop.Now() - node.record.state_time >= context_.intervals.init_node_age) return true;
-  const store::StoredRequest* request = context_.caches.requests.Find(node.record.allocated_to);
-  return request == nullptr || request->record.state != RequestState::kPending;
-}
-
-Task<> CleanupWorker::Delete(NodeId id, std::string kind, std::string why,
-                             std::function<bool(const Node&)> applies) {
-  return MarkDeleting(context_, providers_, logger_, std::move(id), std::move(kind), std::move(why),
-                      std::move(applies));
+  for (const NodeId& id : due) co_await MarkDeleting(context_, providers_, logger_, id, kind, why, applies);
 }
 
 Task<> CleanupWorker::MaxReadyAge() {
-  std::vector<NodeId> due;
-  for (const NodeId& id : context_.caches.nodes.InState(NodeState::kReady)) {
-    if (IsPastReadyAge(context_.caches.nodes.Find(id)->record)) due.push_back(id);
-  }
-  for (const NodeId& id : due) {
-    auto applies = [this](const Node& node) { return IsPastReadyAge(node); };
-    co_await Delete(id, "max_ready_age", "ready for longer than max-ready-age", applies);
-  }
+  auto limit_of = [this](const LabelName& label) -> std::optional<Duration> {
+    auto config = context_.config->common.labels.find(label);
+    return config == context_.config->common.labels.end() ? std::nullopt : config->second.max_ready_age;
+  };
+  auto applies = [this, limit_of](const Node& node) {
+    return sched::IsPastReadyAge(node, limit_of, context_.loop.Now());
+  };
+  return DeleteWhere(NodeState::kReady, "max_ready_age", "ready for longer than max-ready-age", applies);
 }
 
 Task<> CleanupWorker::MaxHoldAge() {
-  std::vector<NodeId> due;
-  for (const NodeId& id : context_.caches.nodes.InState(NodeState::kHold)) {
-    if (IsPastHoldAge(context_.caches.nodes.Find(id)->record)) due.push_back(id);
-  }
-  for (const NodeId& id : due) {
-    auto applies = [this](const Node& node) { return IsPastHoldAge(node); };
-    co_await Delete(id, "max_hold_age", "its hold has expired", applies);
-  }
+  auto applies = [this](const Node& node) {
+    return sched::IsPastHoldAge(node, context_.config->common.max_hold_age, context_.loop.Now());
+  };
+  return DeleteWhere(NodeState::kHold, "max_hold_age", "its hold has expired", applies);
 }
 
 // Of requests that were lost, and freed as others are.
 Task<> CleanupWorker::ValidationNodes() {
-  auto is_left = [](const Node& node) { return node.is_free() && IsForValidation(node); };
-  std::vector<NodeId> due;
-  for (const NodeId& id : context_.caches.nodes.InState(NodeState::kReady)) {
-    if (is_left(context_.caches.nodes.Find(id)->record)) due.push_back(id);
-  }
-  for (const NodeId& id : due)
-    co_await Delete(id, "validation", "it was booted to validate an image, and nobody else may use it",
-                    is_left);
+  auto applies = [](const Node& node) { return node.is_free() && IsForValidation(node); };
+  return DeleteWhere(NodeState::kReady, "validation",
+                     "it was booted to validate an image, and nobody else may use it", applies);
+}
+
+bool CleanupWorker::IsUnfinished(const store::StoredNode& node) const {
+  if (node.is_locked()) return false;
+  const store::StoredRequest* request = context_.caches.requests.Find(node.record.allocated_to);
+  return sched::IsUnfinished(node.record, request == nullptr ? nullptr : &request->record,
+                             context_.intervals.init_node_age, context_.loop.Now());
 }
 
 Task<> CleanupWorker::UnfinishedNodes() {
@@ -140,7 +114,8 @@ Task<> CleanupWorker::UnfinishedNodes() {
   }
   for (const NodeId& id : due) {
     auto applies = [](const Node& node) { return node.state == NodeState::kInit; };
-    co_await Delete(id, "unfinished_node", "its launch was never finished", applies);
+    co_await MarkDeleting(context_, providers_, logger_, id, "unfinished_node",
+                          "its launch was never finished", applies);
   }
 }
 
@@ -153,12 +128,8 @@ Task<> CleanupWorker::EmptyNodes() {
   }
 }
 
-// Another program that locks a node which was just removed creates its znode again, and may write its state,
-// but knows neither provider nor machine (D-06).
 bool CleanupWorker::IsOwnerless(const Node& node) const {
-  bool is_dead = node.state && (*node.state == NodeState::kInit || IsGarbageWhenUnlocked(*node.state));
-  return is_dead && node.provider.value.empty() &&
-         context_.loop.Now() - node.state_time >= context_.intervals.init_node_age;
+  return sched::IsOwnerless(node, context_.intervals.init_node_age, context_.loop.Now());
 }
 
 Task<> CleanupWorker::NodesWithoutProvider() {

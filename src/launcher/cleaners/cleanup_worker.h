@@ -34,12 +34,11 @@ class CleanupWorker {
   Task<> NodesWithoutProvider();
   Task<> LeakedResources();
   bool HasFault(const ProviderName& provider) const;
-  bool IsPastReadyAge(const Node& node) const;
-  bool IsPastHoldAge(const Node& node) const;
   bool IsUnfinished(const store::StoredNode& node) const;
   bool IsOwnerless(const Node& node) const;
   Task<> RemoveIfOwnerless(NodeId id);
-  Task<> Delete(NodeId id, std::string kind, std::string why, std::function<bool(const Node&)> applies);
+  Task<> DeleteWhere(NodeState state, std::string kind, std::string why,
+                     std::function<bool(const Node&)> applies);
 
   Context& context_;
   ProviderManager& providers_;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "launcher/context.h"
 #include "launcher/stats/stats_metrics.h"
+#include "sched/nodes/node_life.h"
 
 namespace nodepool::launcher {
 
@@ -56,25 +57,6 @@ bool IsAbandonedBy(const store::StoredRequest* request) {
 }
 
 }  // namespace
-
-bool IsGarbageWhenUnlocked(NodeState state) {
-  switch (state) {
-    case NodeState::kUsed:
-    case NodeState::kInUse:
-    case NodeState::kBuilding:
-    case NodeState::kFailed:
-    case NodeState::kDeleting:
-    case NodeState::kDeleted:
-    case NodeState::kAborted:
-      return true;
-    case NodeState::kInit:
-    case NodeState::kTesting:
-    case NodeState::kReady:
-    case NodeState::kHold:
-      return false;
-  }
-  return false;
-}
 
 DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& providers)
     : context_(context),
@@ -156,7 +138,8 @@ void DeletedNodeWorker::ProviderStarted(const ProviderName& provider) {
 bool DeletedNodeWorker::IsClean(const ProviderName& provider) const {
   auto is_clean = [this](const NodeId& id) {
     const store::StoredNode* node = context_.caches.nodes.Find(id);
-    bool is_garbage = node->record.state && IsGarbageWhenUnlocked(*node->record.state) && !node->is_locked();
+    bool is_garbage =
+        node->record.state && sched::IsGarbageWhenUnlocked(*node->record.state) && !node->is_locked();
     return !works_.IsUnderWay(id) && !is_garbage;
   };
   const auto& nodes = context_.caches.nodes.OfProvider(provider);
@@ -180,7 +163,7 @@ std::optional<DeletedNodeWorker::Works::Work> DeletedNodeWorker::WorkFor(const N
   bool is_ours = node != nullptr && !node->is_locked() && node->record.state && !removed_.contains(id) &&
                  providers_.Manages(node->record.provider);
   if (is_ending_ || !is_ours) return std::nullopt;
-  if (IsGarbageWhenUnlocked(*node->record.state)) {
+  if (sched::IsGarbageWhenUnlocked(*node->record.state)) {
     if (providers_.Find(node->record.provider) == nullptr) return std::nullopt;
     return Works::Work{"delete node", ThenNotify(Delete(id))};
   }
@@ -242,7 +225,7 @@ Task<std::optional<Node>> DeletedNodeWorker::DeleteLocked(std::optional<store::L
                                                           std::optional<HoldNote> note) {
   co_await HoldIfNoted(*node, std::move(note));
   std::optional<Node> removed = node->record();
-  bool is_garbage = removed->state && IsGarbageWhenUnlocked(*removed->state);
+  bool is_garbage = removed->state && sched::IsGarbageWhenUnlocked(*removed->state);
   std::shared_ptr<driver::Provider> provider = providers_.Find(removed->provider);
   if (!is_garbage || provider == nullptr) co_return std::nullopt;
   logger_.About(log::OfNode(node->id())).Info("Deleting node of provider {}", removed->provider);

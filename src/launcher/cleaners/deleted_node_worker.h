@@ -87,9 +87,6 @@ class DeletedNodeWorker {
   std::vector<Subscription> subscriptions_;
 };
 
-// Whether an unlocked node in this state is garbage (launcher.md 18).
-bool IsGarbageWhenUnlocked(NodeState state);
-
 // Deletes the unused nodes of providers that an operator drains (http-actions.md 1.3), also those that become
 // ready later. Nodes of providers that only hand out existing machines stay: they would be registered again.
 class DrainWorker {

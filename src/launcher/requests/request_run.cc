@@ -184,20 +184,16 @@ bool RequestRun::IsLeftByBreaker() const {
   return !is_probe_ && nodes_.empty() && pool_.IsLeftByBreaker(request_->record());
 }
 
-// An earlier request, perhaps of another launcher, may wait for capacity that the nodes of this one use. The
-// later request gives way if it holds nodes and has waited in vain for a while.
 bool RequestRun::IsDeadlocked() {
   SteadyTime now = context_.loop.SteadyNow();
   std::ptrdiff_t ready = nodes_.ready_count();
-  if (std::exchange(ready_, ready) != ready) progress_at_ = now;
-  if (!plan_.misses_capacity() || ready == 0 || nodes_.is_launching()) return false;
-  SteadyTime yield_at = progress_at_ + context_.intervals.yield_after;
-  if (now >= yield_at && EarlierRequestIsHeldUp()) {
-    logger_.Info("An earlier request waits as well: giving way to it");
-    return true;
-  }
-  WakeAt(now < yield_at ? yield_at : now + context_.intervals.yield_after);
-  return false;
+  if (std::exchange(progress_.ready, ready) != ready) progress_.since = now;
+  progress_.is_launching = nodes_.is_launching();
+  sched::GiveWay decision = DecideGiveWay(plan_, progress_, context_.intervals.yield_after, now,
+                                          [this] { return EarlierRequestIsHeldUp(); });
+  if (decision.is_due) logger_.Info("An earlier request waits as well: giving way to it");
+  if (decision.ask_at) WakeAt(*decision.ask_at);
+  return decision.is_due;
 }
 
 // A request of another launcher is known to wait here only if it holds nodes of this provider.

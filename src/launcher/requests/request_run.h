@@ -95,8 +95,7 @@ class RequestRun {
   std::optional<Freed> freed_;
   int deletions_in_vain_ = 0;   // after which the cloud refused again
   SteadyTime spares_unused_{};  // until then none is deleted after a refusal: all were, in vain
-  std::ptrdiff_t ready_ = 0;    // count of ready nodes, since:
-  SteadyTime progress_at_{};
+  sched::Progress progress_;
   SteadyTime ask_at_ = SteadyTime::max();  // again for what others use
   SteadyTime due_ = SteadyTime::max();     // when the next step is due, even if nothing changes
   std::optional<std::string> given_up_;    // for lack of capacity: the reason of the decline

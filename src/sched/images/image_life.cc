@@ -139,6 +139,7 @@ std::vector<std::string> UnneededFormats(const BuildView& build, const ImageSpec
 namespace {
 
 constexpr std::size_t kRetained = 2;  // current and previous
+constexpr Duration kEmptyAge = std::chrono::minutes(5);
 
 // The uploads that are retained though their builds need not be: for each provider the two ready
 // ones that ended last, among the ready builds (builder.md 12.2).
@@ -283,6 +284,8 @@ std::string_view ToString(RemovalReason reason) {
   }
   return "";
 }
+
+bool IsLeftEmpty(WallTime created, WallTime now) { return now - created > kEmptyAge; }
 
 std::set<BuildId> RetainedBuilds(const ImageView& image, bool is_wanted) {
   std::set<BuildId> retained;

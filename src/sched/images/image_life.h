@@ -170,6 +170,10 @@ struct CleanupPlan {
 CleanupPlan PlanCleanup(const ImageView& image, const ImageSpec* spec,
                         const std::set<ProviderName>& providers);
 
+// Whether the znode of a build without data, created then, is left by a program that died: one that makes a
+// record in two steps has done the second by now (builder.md 12.1).
+bool IsLeftEmpty(WallTime created, WallTime now);
+
 // The builds that are retained whatever their uploads: the two ready ones that ended last, if the
 // image is configured.
 std::set<BuildId> RetainedBuilds(const ImageView& image, bool is_wanted);

@@ -266,6 +266,12 @@ const std::vector<ProviderName>& Providers() {
 
 bool Toss(int one_in) { return *rc::gen::inRange(0, one_in) == 0; }
 
+// builder.md 12.1
+TEST(EmptyBuildTest, ItIsLeftAfterFiveMinutes) {
+  EXPECT_FALSE(IsLeftEmpty(kNow, kNow + 5min));
+  EXPECT_TRUE(IsLeftEmpty(kNow, kNow + 5min + 1ns));
+}
+
 // An image in any state, and a configuration.
 struct Case {
   ImageView image;

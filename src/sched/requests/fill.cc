@@ -237,4 +237,13 @@ std::vector<NodeId> ChooseSome(std::vector<UnusedNode> unused, const Resources& 
   return ids;
 }
 
+GiveWay DecideGiveWay(const FillPlan& plan, const Progress& progress, Duration yield_after, SteadyTime now,
+                      const std::function<bool()>& is_earlier_held_up) {
+  if (!plan.misses_capacity() || progress.ready == 0 || progress.is_launching) return {};
+  SteadyTime yield_at = progress.since + yield_after;
+  if (now < yield_at) return {.ask_at = yield_at};
+  if (is_earlier_held_up()) return {.is_due = true};
+  return {.ask_at = now + yield_after};
+}
+
 }  // namespace nodepool::sched

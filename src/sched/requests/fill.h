@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -170,5 +171,24 @@ std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resource
 // The same where it is not known how much is missing: the first `count`, or all, that have any of the
 // resources.
 std::vector<NodeId> ChooseSome(std::vector<UnusedNode> unused, const Resources& needed, std::size_t count);
+
+// What a waiting request has got so far.
+struct Progress {
+  std::ptrdiff_t ready = 0;  // its ready nodes
+  SteadyTime since{};        // when their number changed last
+  bool is_launching = false;
+};
+
+// Whether a waiting request gives its nodes back.
+struct GiveWay {
+  bool is_due = false;
+  std::optional<SteadyTime> ask_at;  // when to ask again, even if nothing changes
+};
+
+// An earlier request, perhaps of another launcher, may wait for capacity that the nodes of this one use. The
+// later request gives way if it holds nodes and has waited in vain for as long as `yield_after`
+// (launcher.md 12.2). `is_earlier_held_up` is called only where the answer depends on it.
+GiveWay DecideGiveWay(const FillPlan& plan, const Progress& progress, Duration yield_after, SteadyTime now,
+                      const std::function<bool()>& is_earlier_held_up);
 
 }  // namespace nodepool::sched

@@ -18,6 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using namespace std::chrono_literals;
 
 std::vector<LabelName> Labels(std::vector<std::string> names) {
   std::vector<LabelName> labels;
@@ -417,6 +418,40 @@ TEST(QuotaPropertyTest, NeedingMoreNeverFitsBetter) {
     Add(both, more);
     RC_ASSERT((Fits(limit, used, need) || !Fits(limit, used, both)));
   }));
+}
+
+// launcher.md 12.2
+TEST(GiveWayTest, WhoHoldsNodesAndHasWaitedInVainGivesWayToAnEarlierRequest) {
+  FillPlan plan;
+  plan.wait = Labels({"a"});
+  const SteadyTime begin{1h};
+  Progress progress{.ready = 1, .since = begin};
+  bool is_held_up = true;
+  auto decide = [&](Duration later) {
+    return DecideGiveWay(plan, progress, 2min, begin + later, [&] { return is_held_up; });
+  };
+  EXPECT_FALSE(decide(119s).is_due);
+  EXPECT_EQ(decide(119s).ask_at, begin + 2min);
+  EXPECT_TRUE(decide(120s).is_due);
+  EXPECT_FALSE(decide(120s).ask_at);
+  is_held_up = false;
+  EXPECT_FALSE(decide(130s).is_due) << "nobody would gain by it";
+  EXPECT_EQ(decide(130s).ask_at, begin + 250s);
+}
+
+// launcher.md 12.2
+TEST(GiveWayTest, WithoutNodesOrWithALaunchOrForItsTurnARequestJustWaits) {
+  auto is_asleep = [](const FillPlan& plan, const Progress& progress) {
+    GiveWay decision = DecideGiveWay(plan, progress, 2min, SteadyTime(1h), [] { return true; });
+    return !decision.is_due && !decision.ask_at;
+  };
+  FillPlan plan;
+  plan.wait = Labels({"a"});
+  EXPECT_FALSE(is_asleep(plan, {.ready = 1}));
+  EXPECT_TRUE(is_asleep(plan, {.ready = 0}));
+  EXPECT_TRUE(is_asleep(plan, {.ready = 1, .is_launching = true}));
+  plan.turns_awaited = 1;
+  EXPECT_TRUE(is_asleep(plan, {.ready = 1})) << "it waits for launches of this launcher to end";
 }
 
 // launcher.md 8, step 5, BB-03
