@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/testing/manual_clock.h"
 #include "model/image.h"
 #include "model/node.h"
 #include "model/node_request.h"
@@ -77,7 +78,8 @@ std::string Describe(const NodeRequest& request) {
 
 }  // namespace
 
-Inspector::Inspector(const Scenario& scenario, ManualClock& clock, testing::MemoryZk& zk, Clouds& clouds)
+Inspector::Inspector(const Scenario& scenario, testing::ManualClock& clock, testing::MemoryZk& zk,
+                     Clouds& clouds)
     : scenario_(scenario), clock_(clock), zk_(zk), clouds_(clouds) {
   zk_.OnWrite([this](std::int64_t session, const zk::WatchEvent& change) { OnWrite(session, change); });
 }

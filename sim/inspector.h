@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "async/event.h"
+#include "base/testing/manual_clock.h"
 #include "model/component.h"
 #include "sim/flaky_cloud.h"
 #include "sim/scenario.h"
@@ -58,7 +59,7 @@ class Inspector {
     SteadyTime since{};
   };
 
-  Inspector(const Scenario& scenario, ManualClock& clock, testing::MemoryZk& zk, Clouds& clouds);
+  Inspector(const Scenario& scenario, testing::ManualClock& clock, testing::MemoryZk& zk, Clouds& clouds);
 
   void Add(std::shared_ptr<Participant> participant) { participants_.push_back(std::move(participant)); }
 
@@ -118,7 +119,7 @@ class Inspector {
   bool HoldsLock(const std::map<Id, Contenders>& locks, const Id& id) const;
 
   const Scenario& scenario_;
-  ManualClock& clock_;
+  testing::ManualClock& clock_;
   testing::MemoryZk& zk_;
   Clouds& clouds_;
   std::vector<std::shared_ptr<Participant>> participants_;

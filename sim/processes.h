@@ -7,6 +7,7 @@
 
 #include "async/loop.h"
 #include "async/task_group.h"
+#include "base/testing/manual_clock.h"
 #include "builder/context.h"
 #include "builder/files/local_files.h"
 #include "launcher/launcher.h"
@@ -22,7 +23,7 @@ namespace nodepool::sim {
 class Stepper {
  public:
   Loop& loop() { return loop_; }
-  ManualClock& clock() { return clock_; }
+  testing::ManualClock& clock() { return clock_; }
   SteadyTime now() const { return clock_.SteadyNow(); }
   // Handlers run so far.
   std::uint64_t steps() const { return steps_; }
@@ -51,7 +52,7 @@ class Stepper {
   // Advances to the next timer, or to `end`; false at `end`.
   bool PassTime(SteadyTime end);
 
-  ManualClock clock_;
+  testing::ManualClock clock_;
   Loop loop_{clock_};
   std::function<void()> after_each_;
   std::uint64_t steps_ = 0;

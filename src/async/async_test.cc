@@ -9,9 +9,11 @@
 #include "async/event.h"
 #include "async/loop.h"
 #include "async/task_group.h"
+#include "async/testing/run_ready.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
 #include "base/scope_exit.h"
+#include "base/testing/manual_clock.h"
 
 namespace nodepool {
 
@@ -25,16 +27,16 @@ class VirtualTimeTest : public ::testing::Test {
   // Runs everything up to `duration` from now, timer by timer.
   void Advance(Duration duration) {
     SteadyTime end = clock.SteadyNow() + duration;
-    loop.RunReady();
+    testing::RunReady(loop);
     while (clock.has_timers() && clock.next_timer() <= end) {
       clock.AdvanceTo(clock.next_timer());
-      loop.RunReady();
+      testing::RunReady(loop);
     }
     clock.AdvanceTo(end);
-    loop.RunReady();
+    testing::RunReady(loop);
   }
 
-  ManualClock clock;
+  testing::ManualClock clock;
   Loop loop{clock};
   TaskGroup group{loop, log::Logger("test.async")};
 };
@@ -74,14 +76,14 @@ TEST_F(VirtualTimeTest, EventWakesAllAndStaysSet) {
   int count = 0;
   group.Spawn("a", WaitThenCount(event, count));
   group.Spawn("b", WaitThenCount(event, count));
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(count, 0);
   event.Set();
   EXPECT_EQ(count, 0) << "waiters run later, never inside Set";
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(count, 2);
   group.Spawn("c", WaitThenCount(event, count));
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(count, 3);
 }
 
@@ -91,7 +93,7 @@ TEST_F(VirtualTimeTest, StopCancelsAndJoins) {
   bool woke = false;
   group.Spawn("wait", WaitThenCount(never, count));
   group.Spawn("sleep", SleepThenSet(loop, seconds(5), woke));
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(loop.tasks().tasks().size(), 2u);
   RunToEnd(loop, group.Stop());
   EXPECT_EQ(group.size(), 0u);
@@ -107,12 +109,12 @@ TEST_F(VirtualTimeTest, CancelOneLeavesTheOther) {
   int count = 0;
   auto first = group.Spawn("first", WaitThenCount(event, count));
   group.Spawn("second", WaitThenCount(event, count));
-  loop.RunReady();
+  testing::RunReady(loop);
   group.Cancel(first);
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(group.size(), 1u);
   event.Set();
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(count, 1);
 }
 
@@ -120,10 +122,10 @@ TEST_F(VirtualTimeTest, NotificationAndCancellationInTheSameTurn) {
   Event event;
   int count = 0;
   auto id = group.Spawn("wait", WaitThenCount(event, count));
-  loop.RunReady();
+  testing::RunReady(loop);
   event.Set();
   group.Cancel(id);
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(group.size(), 0u);
 }
 
@@ -131,9 +133,9 @@ TEST_F(VirtualTimeTest, DestroyedWaitListAbortsItsWaiters) {
   int count = 0;
   auto event = std::make_unique<Event>();
   group.Spawn("wait", WaitThenCount(*event, count));
-  loop.RunReady();
+  testing::RunReady(loop);
   event.reset();
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(group.size(), 0u);
   EXPECT_EQ(count, 0);
 }
@@ -142,7 +144,7 @@ TEST_F(VirtualTimeTest, FailedTaskIsLoggedWithItsNameAndIds) {
   log::Capture capture;
   group.Spawn("delete node", {"", "", "0000000042"}, Throw(Error(Verdict::kFail, "cloud said no")));
   group.Spawn("quiet", Throw(Error(Verdict::kCancelled, "stop")));
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(capture.Count("[node: 0000000042] delete node failed: cloud said no"), 1);
   EXPECT_EQ(capture.records().size(), 1u);
 }
@@ -207,9 +209,9 @@ TEST_F(VirtualTimeTest, DeadlinesOfTheSameMomentDoNotDisturbEachOther) {
   std::optional<bool> outer, inner;
   Task<> waits = RecordWhetherItEnds(loop, seconds(10), event.Wait(), inner);
   group.Spawn("nested", RecordWhetherItEnds(loop, seconds(10), std::move(waits), outer));
-  loop.RunReady();
+  testing::RunReady(loop);
   clock.AdvanceTo(clock.SteadyNow() + seconds(10));  // both before any task runs
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_NE(inner, true);
   EXPECT_TRUE(outer);
   EXPECT_EQ(group.size(), 0u);
@@ -241,7 +243,7 @@ TEST_F(VirtualTimeTest, ATaskThatIsCancelledEarlyBeginsAndItsFirstWaitIsCancelle
   group.Cancel(first);
   group.CancelAll();
   EXPECT_THAT(seen, ::testing::IsEmpty());
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_THAT(seen, ::testing::UnorderedElementsAre("begun", "undone", "begun", "undone"));
   EXPECT_EQ(group.size(), 0u);
 }
@@ -278,7 +280,7 @@ TEST_F(VirtualTimeTest, DeadlinePassesOnErrorsAtOnce) {
     co_await WithDeadline(l, l.SteadyNow() + seconds(10), "work", Throw(Error(Verdict::kQuota, "full")));
   };
   group.Spawn("deadline", run(loop));
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(capture.Count("deadline failed: full"), 1);
 }
 
@@ -287,7 +289,7 @@ TEST_F(VirtualTimeTest, DeadlineIsCancelledWithItsCaller) {
     co_await WithDeadline(l, l.SteadyNow() + seconds(10), "work", SleepThenReturn(l, seconds(5), 7));
   };
   group.Spawn("deadline", run(loop));
-  loop.RunReady();
+  testing::RunReady(loop);
   RunToEnd(loop, group.Stop());
   EXPECT_FALSE(clock.has_timers());
 }
@@ -305,7 +307,7 @@ TEST_F(VirtualTimeTest, CleanUpMayIgnoreCancellation) {
     c = true;
   };
   group.Spawn("cleanup", run(loop, never, cleaned));
-  loop.RunReady();
+  testing::RunReady(loop);
   group.CancelAll();
   Advance(seconds(1));
   EXPECT_TRUE(cleaned);
@@ -322,10 +324,10 @@ TEST_F(VirtualTimeTest, QueueKeepsOrder) {
   };
   group.Spawn("pop", run(queue, seen));
   queue.Push(1);
-  loop.RunReady();
+  testing::RunReady(loop);
   queue.Push(2);
   queue.Push(3);
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(seen, (std::vector<int>{1, 2, 3}));
 }
 
@@ -338,18 +340,18 @@ TEST_F(VirtualTimeTest, ProgressWakesTheTasksWhoseNumberIsReached) {
   Progress progress("a step");
   std::vector<std::uint64_t> woken;
   for (std::uint64_t number : {3, 1, 2, 3, 0}) group.Spawn("wait", WaitForStep(progress, number, woken));
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(woken, std::vector<std::uint64_t>({0}));
   progress.Reach(2);
   progress.Reach(1);
   EXPECT_EQ(woken.size(), 1u) << "never inside the call";
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(woken, std::vector<std::uint64_t>({0, 1, 2}));
   group.Spawn("late", WaitForStep(progress, 2, woken));
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(woken.back(), 2u);
   progress.Reach(10);
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_EQ(woken, std::vector<std::uint64_t>({0, 1, 2, 2, 3, 3}));
 }
 
@@ -359,12 +361,12 @@ TEST_F(VirtualTimeTest, AStepOfProgressCostsOnlyTheTasksItWakes) {
   std::vector<std::uint64_t> woken;
   for (std::uint64_t number = 1; number <= 1000; ++number)
     group.Spawn("wait", WaitForStep(progress, number, woken));
-  loop.RunReady();
+  testing::RunReady(loop);
   progress.Reach(1);
-  std::size_t alone = loop.RunReady();
+  std::size_t alone = testing::RunReady(loop);
   for (std::uint64_t number = 2; number <= 1000; ++number) {
     progress.Reach(number);
-    EXPECT_LE(loop.RunReady(), alone);
+    EXPECT_LE(testing::RunReady(loop), alone);
   }
   EXPECT_EQ(woken.size(), 1000u);
 }
@@ -373,10 +375,10 @@ TEST_F(VirtualTimeTest, ACancelledTaskWaitsForNoStep) {
   Progress progress("a step");
   std::vector<std::uint64_t> woken;
   group.Spawn("wait", WaitForStep(progress, 1, woken));
-  loop.RunReady();
+  testing::RunReady(loop);
   RunToEnd(loop, group.Stop());
   progress.Reach(1);
-  loop.RunReady();
+  testing::RunReady(loop);
   EXPECT_TRUE(woken.empty());
 }
 

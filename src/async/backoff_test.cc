@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "async/testing/virtual_time.h"
+#include "base/testing/manual_clock.h"
 
 namespace nodepool {
 
@@ -58,7 +59,7 @@ class LogThrottleTest : public ::testing::Test {
   }
   void Advance(Duration duration) { clock_.AdvanceTo(clock_.SteadyNow() + duration); }
 
-  ManualClock clock_;
+  testing::ManualClock clock_;
   Loop loop_{clock_};
   std::vector<std::uint64_t> summaries_;
   std::optional<LogThrottle> throttle_{

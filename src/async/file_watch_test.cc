@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <fstream>
 
+#include "async/testing/run_ready.h"
 #include "base/testing/test_environment.h"
 
 namespace nodepool {
@@ -32,7 +33,7 @@ class FileWatchTest : public ::testing::Test {
   }
   // Whether there was a change since the last call.
   bool IsNotified() {
-    loop_.RunReady();
+    testing::RunReady(loop_);
     return std::exchange(is_told_, false);
   }
 

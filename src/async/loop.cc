@@ -80,11 +80,6 @@ void Loop::Run() {
   context_.run();
 }
 
-std::size_t Loop::RunReady() {
-  context_.restart();
-  return context_.poll();
-}
-
 void Loop::Stop() { context_.stop(); }
 
 LoopThread::LoopThread(const std::string& name)

@@ -75,7 +75,7 @@ class Loop {
  public:
   // Runs on the system's clocks.
   Loop();
-  // Runs on `clock`, which must outlive the loop; under a ManualClock nothing waits for real time.
+  // Runs on `clock`, which must outlive the loop; under one that a test moves nothing waits for real time.
   explicit Loop(Clock& clock);
   ~Loop();
   Loop(const Loop&) = delete;
@@ -99,8 +99,6 @@ class Loop {
 
   // Runs until Stop() or until nothing is left to do.
   void Run();
-  // Runs all handlers that can run without time passing; returns their number.
-  std::size_t RunReady();
   void Stop();
 
  private:

@@ -10,8 +10,10 @@
 #include "async/event.h"
 #include "async/loop.h"
 #include "async/task_group.h"
+#include "async/testing/run_ready.h"
 #include "base/clock.h"
 #include "base/scope_exit.h"
+#include "base/testing/manual_clock.h"
 
 namespace nodepool {
 
@@ -49,18 +51,18 @@ class CleanupTest : public ::testing::Test {
   // Runs `task` until it waits for something or has ended.
   void Start(Task<> task) {
     group.Spawn("work", std::move(task));
-    loop.RunReady();
+    testing::RunReady(loop);
   }
   void Cancel() {
     group.CancelAll();
-    loop.RunReady();
+    testing::RunReady(loop);
   }
   void Set(Event& event) {
     event.Set();
-    loop.RunReady();
+    testing::RunReady(loop);
   }
 
-  ManualClock clock;
+  testing::ManualClock clock;
   Loop loop{clock};
   TaskGroup group{loop, log::Logger("test.async")};
   Event never, released;

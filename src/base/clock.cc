@@ -46,22 +46,6 @@ std::move_only_function<void()> TimerQueue::PopEarliest() {
   return std::move(node.mapped());
 }
 
-ManualClock::ManualClock(WallTime start) : start_(start) {}
-
-Clock::TimerId ManualClock::CallAt(SteadyTime when, std::move_only_function<void()> callback) {
-  return timers_.Add(when, std::move(callback));
-}
-
-bool ManualClock::CancelTimer(TimerId id) { return timers_.Remove(id); }
-
-void ManualClock::AdvanceTo(SteadyTime when) {
-  while (!timers_.empty() && timers_.earliest() <= when) {
-    elapsed_ = std::max(elapsed_, timers_.earliest().time_since_epoch());
-    timers_.PopEarliest()();
-  }
-  elapsed_ = std::max(elapsed_, when.time_since_epoch());
-}
-
 namespace {
 
 constexpr const char* kHttpDate = "%a, %d %b %Y %H:%M:%S GMT";

@@ -19,7 +19,7 @@ double ToSeconds(WallTime time);
 WallTime FromSeconds(double seconds);
 
 // The only source of time. No other code calls std::chrono::*_clock::now(), so a whole daemon can
-// run under ManualClock.
+// run under a clock that a test moves.
 class Clock {
  public:
   using TimerId = std::uint64_t;
@@ -53,30 +53,6 @@ class TimerQueue {
   std::map<Key, std::move_only_function<void()>> by_time_;
   std::unordered_map<Clock::TimerId, SteadyTime> when_;
   Clock::TimerId last_id_ = 0;
-};
-
-// Time that moves only when a test says so. Timers due at the same instant run
-// in the order they were set.
-class ManualClock : public Clock {
- public:
-  explicit ManualClock(WallTime start = FromSeconds(1'700'000'000));
-  WallTime Now() const override { return start_ + elapsed_; }
-  SteadyTime SteadyNow() const override { return SteadyTime(elapsed_); }
-  TimerId CallAt(SteadyTime when, std::move_only_function<void()> callback) override;
-  bool CancelTimer(TimerId id) override;
-
-  bool has_timers() const { return !timers_.empty(); }
-  // Requires has_timers().
-  SteadyTime next_timer() const { return timers_.earliest(); }
-  // Moves time to `when` and runs the callbacks due by then. Never moves back.
-  void AdvanceTo(SteadyTime when);
-  // Shifts only the wall clock, as an administrator or NTP would.
-  void ShiftWallClock(Duration by) { start_ += by; }
-
- private:
-  WallTime start_;
-  Duration elapsed_{0};
-  TimerQueue timers_;
 };
 
 // Points in time as text, always in UTC. A reader returns nullopt for malformed text, and for times that the

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "base/testing/manual_clock.h"
+
 namespace nodepool {
 
 namespace {
@@ -20,7 +22,7 @@ TEST(ClockTest, SecondsOutOfRangeAreBounded) {
 }
 
 TEST(ManualClockTest, RunsTimersInOrderOfTimeThenAge) {
-  ManualClock clock;
+  testing::ManualClock clock;
   std::string order;
   SteadyTime start = clock.SteadyNow();
   clock.CallAt(start + seconds(2), [&] { order += 'c'; });
@@ -34,7 +36,7 @@ TEST(ManualClockTest, RunsTimersInOrderOfTimeThenAge) {
 }
 
 TEST(ManualClockTest, TimerSetByATimerRunsInTheSameAdvance) {
-  ManualClock clock;
+  testing::ManualClock clock;
   SteadyTime start = clock.SteadyNow();
   SteadyTime inner_ran{};
   clock.CallAt(start + seconds(1),
@@ -44,7 +46,7 @@ TEST(ManualClockTest, TimerSetByATimerRunsInTheSameAdvance) {
 }
 
 TEST(ManualClockTest, CancelledTimerDoesNotRun) {
-  ManualClock clock;
+  testing::ManualClock clock;
   bool ran = false;
   auto id = clock.CallAt(clock.SteadyNow() + seconds(1), [&] { ran = true; });
   EXPECT_TRUE(clock.CancelTimer(id));
@@ -54,7 +56,7 @@ TEST(ManualClockTest, CancelledTimerDoesNotRun) {
 }
 
 TEST(ManualClockTest, WallClockShiftLeavesSteadyTimeAlone) {
-  ManualClock clock;
+  testing::ManualClock clock;
   WallTime before = clock.Now();
   SteadyTime steady = clock.SteadyNow();
   clock.ShiftWallClock(seconds(-3600));

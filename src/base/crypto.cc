@@ -62,12 +62,6 @@ std::string KeyedDigest(std::string_view key, std::string_view bytes) {
 
 namespace {
 
-constexpr std::uint32_t kPasses = 2;
-constexpr std::uint32_t kMemory = 19 * 1024;  // KiB
-constexpr std::uint32_t kLanes = 1;
-constexpr std::size_t kSaltBytes = 16;
-constexpr std::size_t kHashBytes = 32;
-
 constexpr std::uint32_t kMaxPasses = 10;
 constexpr std::uint32_t kMaxMemory = 64 * 1024;  // KiB
 constexpr std::uint32_t kMaxLanes = 4;
@@ -109,16 +103,6 @@ std::string SecretBytes(std::size_t count) {
 std::string RandomSecret() { return Hex(SecretBytes(kRandomBytes)); }
 
 std::string HashRandomSecret(std::string_view secret) { return std::string(kQuick) + Sha256Hex(secret); }
-
-std::string HashSecret(std::string_view secret) {
-  std::string salt = SecretBytes(kSaltBytes);
-  std::array<char, kMaxText> text{};
-  int status = argon2id_hash_encoded(kPasses, kMemory, kLanes, secret.data(), secret.size(), salt.data(),
-                                     salt.size(), kHashBytes, text.data(), text.size());
-  if (status != ARGON2_OK)
-    throw Error(Verdict::kFail, std::string("hashing a secret: ") + argon2_error_message(status));
-  return text.data();
-}
 
 bool IsQuickHash(std::string_view hash) {
   return hash.starts_with(kQuick) && Is256BitsInHex(hash.substr(kQuick.size()));

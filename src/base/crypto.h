@@ -45,11 +45,8 @@ std::string RandomSecret();
 // The hash of a random secret.
 std::string HashRandomSecret(std::string_view secret);
 
-// The hash by argon2id, with a fresh salt. Takes some 20 ms and 19 MiB.
-std::string HashSecret(std::string_view secret);
-
-// Whether the text is such a hash; argon2id of at most 64 MiB, 10 passes and 4 lanes, so that its
-// verification is bounded.
+// Whether the text is such a hash of either kind; argon2id of at most 64 MiB, 10 passes and 4 lanes, so that
+// its verification is bounded.
 bool IsSecretHash(std::string_view hash);
 
 // Whether its verification takes no time that matters.

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "async/testing/run_ready.h"
 #include "base/testing/test_environment.h"
 #include "launcher/cloud_fixture_for_test.h"
 
@@ -268,7 +269,7 @@ class CrowdTest : public CloudTest {
     Launcher& launcher = *launchers_.front()->launcher;
     std::uint64_t decisions = launcher.decision_count();
     std::vector<RequestId> ids = AddRequests(count, labels);
-    std::size_t handlers = time_.loop().RunReady();
+    std::size_t handlers = testing::RunReady(time_.loop());
     SteadyTime limit = time_.loop().SteadyNow() + std::chrono::minutes(5);
     while (Fulfilled(ids) < served) {
       if (!time_.clock().has_timers() || time_.clock().next_timer() > limit) {
@@ -276,7 +277,7 @@ class CrowdTest : public CloudTest {
         break;
       }
       time_.clock().AdvanceTo(time_.clock().next_timer());
-      handlers += time_.loop().RunReady();
+      handlers += testing::RunReady(time_.loop());
     }
     return {static_cast<double>(handlers) / count,
             static_cast<double>(launcher.decision_count() - decisions) / count};

@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "async/testing/run_ready.h"
 #include "base/error.h"
 
 namespace nodepool::net {
@@ -26,7 +27,7 @@ class StatsdTest : public ::testing::Test {
  protected:
   // Every packet that has arrived.
   std::vector<std::string> Packets() {
-    loop_.RunReady();
+    testing::RunReady(loop_);
     std::vector<std::string> packets;
     std::array<char, 65536> buffer;
     receiver_.non_blocking(true);
@@ -93,7 +94,7 @@ TEST_F(StatsdTest, ALateServerGetsNewLines) {
   receiver_.close();
   for (int i = 0; i < 3; ++i) {  // refused from the second one on
     statsd.Add(kLaunch, {"a", "ready"});
-    loop_.RunReady();
+    testing::RunReady(loop_);
   }
   receiver_ = udp::socket(context_, place);
   statsd.Add(kLaunch, {"b", "ready"});

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "async/testing/run_ready.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
 #include "zk/testing/memory_zk.h"
@@ -43,7 +44,7 @@ class ZkClientTest : public ::testing::Test {
     };
   }
   std::vector<std::string> TakeSeen() {
-    time.loop().RunReady();
+    testing::RunReady(time.loop());
     return std::exchange(seen, {});
   }
 
@@ -158,7 +159,7 @@ TEST_F(ZkClientTest, AWatchEventComesBeforeTheNewData) {
 }
 
 TEST_F(ZkClientTest, ABrokenConnectionFailsWhatIsUnderWay) {
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   for (auto under_way : {MemoryZk::UnderWay::kNotDone, MemoryZk::UnderWay::kDone}) {
     bool is_done = under_way == MemoryZk::UnderWay::kDone;
     zk.SetLatency(std::chrono::milliseconds(10));
@@ -219,7 +220,7 @@ TEST_F(ZkClientTest, ASessionOutlivesItsConnectionForItsTimeoutOnly) {
   EXPECT_FALSE(zk.tree().Exists("/o"));
   EXPECT_EQ(client->state(), SessionState::kSuspended) << "it cannot know";
   zk.Reconnect(*client);
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_TRUE(Run(client->Exists("/"))) << "in a new session";
   EXPECT_EQ(client->session().generation, 2u);
 }

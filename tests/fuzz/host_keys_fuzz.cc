@@ -11,6 +11,8 @@
 
 #include "async/task.h"
 #include "async/task_group.h"
+#include "async/testing/run_ready.h"
+#include "base/testing/manual_clock.h"
 #include "net/ssh/host_key_scan.h"
 
 namespace nodepool::net {
@@ -98,7 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto piece = in.ConsumeIntegralInRange<std::size_t>(1, 64);
   std::string text = in.ConsumeRemainingBytesAsString();
   if (net::OfferedIn(text, 1) != net::OfferedIn(text, piece)) __builtin_trap();
-  ManualClock clock;
+  nodepool::testing::ManualClock clock;
   Loop loop(clock);
   BlockingPool pool(1);
   bool is_done = false;
@@ -112,6 +114,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     auto pass = [&clock] { clock.AdvanceTo(clock.SteadyNow() + net::kLimit); };
     if (is_pausing) boost::asio::post(loop.context(), pass);
   }
-  loop.RunReady();
+  nodepool::testing::RunReady(loop);
   return 0;
 }

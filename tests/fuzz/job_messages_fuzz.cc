@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "async/task_group.h"
+#include "async/testing/run_ready.h"
 #include "model/job.h"
 #include "net/zmq_subscriber.h"
 
@@ -30,7 +31,7 @@ class Connection {
     // What is sent before the subscription is lost.
     while (received_.empty()) {
       zmq_send(socket_, "hello", 5, 0);
-      loop_.RunReady();
+      testing::RunReady(loop_);
     }
     while (Pass({"end of hello"}) != "end of hello") continue;
   }

@@ -12,7 +12,9 @@
 #include <variant>
 
 #include "async/loop.h"
+#include "async/testing/run_ready.h"
 #include "base/clock.h"
+#include "base/testing/manual_clock.h"
 
 namespace nodepool::testing {
 
@@ -26,7 +28,7 @@ class VirtualTime {
   // Runs everything that is due within `duration` from now, timer by timer.
   void Advance(Duration duration) {
     SteadyTime end = clock_.SteadyNow() + duration;
-    loop_.RunReady();
+    RunReady(loop_);
     while (clock_.has_timers() && clock_.next_timer() <= end) Step();
     PassTime(end);
   }
@@ -43,7 +45,7 @@ class VirtualTime {
   template <class Predicate>
   bool RunUntil(Predicate is_reached, Duration limit = std::chrono::minutes(10)) {
     SteadyTime end = clock_.SteadyNow() + limit;
-    loop_.RunReady();
+    RunReady(loop_);
     while (!is_reached()) {
       if (!clock_.has_timers() || clock_.next_timer() > end) return false;
       Step();
@@ -61,7 +63,7 @@ class VirtualTime {
   // Timers end on the loop, as those of a program do: what they begin may run to its end at once.
   void PassTime(SteadyTime until) {
     boost::asio::post(loop_.context(), [this, until] { clock_.AdvanceTo(until); });
-    loop_.RunReady();
+    RunReady(loop_);
   }
 
   ManualClock clock_;

@@ -6,7 +6,6 @@
 #include "async/task.h"
 #include "base/scope_exit.h"
 #include "driver/cloud/metadata.h"
-#include "model/node_request.h"
 
 namespace nodepool::drivers {
 
@@ -17,12 +16,8 @@ using driver::cloud::Resource;
 
 namespace {
 
-constexpr const char* kPrecedence = "100";  // of requests for backing nodes
 constexpr Duration kRetryPause = std::chrono::seconds(1);
-constexpr Duration kUnseenLimit = std::chrono::seconds(30);  // a new request gets into the cache
 constexpr Duration kReleaseRetry = std::chrono::seconds(60);
-constexpr Duration kStopLimit = std::chrono::seconds(10);
-constexpr std::size_t kMaxUsersAtOnce = 1000;
 
 NodeId NodeOf(const boost::json::value& external_id) {
   return NodeId(external_id.is_string() ? std::string(external_id.as_string()) : "");
@@ -38,6 +33,7 @@ MetastaticAdapter::MetastaticAdapter(const driver::cloud::AdapterEnvironment& en
       records_(records),
       owner_(OwnerName(config_->name)),
       backing_nodes_(records_.nodes, config_),
+      requests_(environment_.loop, records_, backing_nodes_, config_, logger_),
       background_(environment_.loop, logger_) {}
 
 void MetastaticAdapter::Start() {
@@ -46,11 +42,7 @@ void MetastaticAdapter::Start() {
   };
   auto on_request = [this](const RequestId& id, const store::StoredRequest* before,
                            const store::StoredRequest* after) {
-    const store::StoredRequest* request = after != nullptr ? after : before;
-    if (request->record.requestor != owner_) return;
-    bool is_known = requests_.contains(id);
-    if (!is_known && after != nullptr && !after->revision.is_ephemeral()) orphans_.insert(id);
-    wake_.Set();
+    if (requests_.Follow(id, before, after)) wake_.Set();
   };
   node_watch_ = records_.nodes.OnChange(on_node);
   request_watch_ = records_.requests->OnChange(on_request);
@@ -61,24 +53,17 @@ Task<Instance> MetastaticAdapter::Create(MachineReport& machine, CreateParameter
   NodeId user(parameters.metadata[driver::cloud::kNodeKey]);
   boost::json::value external_id(user.str());
   co_await machine.SetExternalId(std::move(external_id));
-  auto waiter = std::make_shared<Waiter>();
-  waiter->node = user;
-  waiter->label = config_->FindLabel(parameters.label->name);
-  if (waiter->label == nullptr) throw Error(Verdict::kInvalid, "the provider no longer has this label");
+  const MetastaticLabel* label = config_->FindLabel(parameters.label->name);
+  if (label == nullptr) throw Error(Verdict::kInvalid, "the provider no longer has this label");
   machine.SetState("waiting for a slot of a backing node");
-  waiters_.push_back(waiter);
+  std::shared_ptr<BackingRequests::Waiter> waiter = requests_.AddWaiter(user, *label);
+  ScopeExit leave([this, waiter] { requests_.RemoveWaiter(waiter); });
   wake_.Set();
-  ScopeExit leave([this, waiter] { Leave(waiter); });
   Place place = co_await waiter->place.Take();
   Instance instance = co_await Describe(std::move(place), std::move(user), std::move(parameters.metadata));
   // The backing node's keys were scanned earlier; if they are scanned again, the new ones count.
   if (parameters.label->host_key_checking) instance.host_keys.reset();
   co_return instance;
-}
-
-void MetastaticAdapter::Leave(const std::shared_ptr<Waiter>& waiter) {
-  waiter->is_alive = false;
-  std::erase(waiters_, waiter);
 }
 
 // Everything except the slot is copied from the backing node (drivers.md 8.2).
@@ -171,13 +156,7 @@ Task<> MetastaticAdapter::Stop() {
   node_watch_.Reset();
   request_watch_.Reset();
   co_await background_.Stop();
-  // They would vanish with the session, but be useless until then.
-  for (const auto& [id, request] : std::exchange(requests_, {})) {
-    SteadyTime deadline = environment_.loop.SteadyNow() + kStopLimit;
-    Outcome<> withdrawn = co_await Attempt(WithDeadline(environment_.loop, deadline, "withdrawing a request",
-                                                        records_.store.requests.Delete(id)));
-    if (!withdrawn) break;
-  }
+  co_await requests_.WithdrawAll();
 }
 
 Task<> MetastaticAdapter::Run() {
@@ -185,9 +164,7 @@ Task<> MetastaticAdapter::Run() {
   co_await records_.requests->WaitSynced();
   for (const auto& [id, node] : records_.nodes.all())
     backing_nodes_.Follow(id, nullptr, &node, environment_.loop.Now());
-  for (const auto& [id, request] : records_.requests->all()) {
-    if (request.record.requestor == owner_ && !request.revision.is_ephemeral()) orphans_.insert(id);
-  }
+  for (const auto& [id, request] : records_.requests->all()) requests_.Follow(id, nullptr, &request);
   while (true) {
     wake_.Reset();
     Outcome<> done = co_await Attempt(Turn());
@@ -212,31 +189,13 @@ Task<> MetastaticAdapter::Turn() {
     std::optional<std::string> owner = co_await records_.store.nodes.Owner(id);
     backing_nodes_.Verify(id, owner == owner_, environment_.loop.Now());
   }
-  co_await AdoptOrphans();
+  co_await requests_.AdoptOrphans();
   co_await WriteFailures();
-  co_await FollowRequests();
+  co_await requests_.FollowRequests();
   co_await Serve();
-  co_await RequestMissing();
+  co_await requests_.RequestMissing();
   if (std::exchange(is_sweep_due_, false)) co_await Sweep();
   co_await ReleaseIdle();
-}
-
-// Adopts requests that outlived the session of a former process: each is served to the end, or withdrawn
-// (D-84).
-Task<> MetastaticAdapter::AdoptOrphans() {
-  for (const RequestId& id : std::exchange(orphans_, {})) {
-    const store::StoredRequest* request = records_.requests->Find(id);
-    if (request == nullptr || requests_.contains(id)) continue;
-    const auto& types = request->record.node_types;
-    const MetastaticLabel* label = types.empty() ? nullptr : config_->FindByBackingLabel(types.front());
-    if (label == nullptr) {
-      logger_.Info("Withdrawing request {} of a former run: its label is no longer configured", id);
-      co_await records_.store.requests.Delete(id);
-      continue;
-    }
-    logger_.Info("Adopting request {} of a former run", id);
-    requests_[id] = {label, request->record.created_time.value_or(environment_.loop.Now()), true};
-  }
 }
 
 Task<> MetastaticAdapter::WriteFailures() {
@@ -253,103 +212,12 @@ Task<> MetastaticAdapter::WriteFailures() {
   }
 }
 
-Task<> MetastaticAdapter::FollowRequests() {
-  const std::map<RequestId, BackingRequest> requests = requests_;
-  for (const auto& [id, request] : requests) {
-    bool is_over = co_await FollowRequest(id, request);
-    if (is_over) DropRequest(id);
-  }
-}
-
-void MetastaticAdapter::DropRequest(const RequestId& id) {
-  requests_.erase(id);
-  for (const std::shared_ptr<Waiter>& waiter : waiters_) {
-    if (waiter->request == id) waiter->request = RequestId();
-  }
-}
-
-// Returns true when the request is over.
-Task<bool> MetastaticAdapter::FollowRequest(RequestId id, BackingRequest request) {
-  const store::StoredRequest* stored = records_.requests->Find(id);
-  if (stored == nullptr) {
-    bool may_appear = !request.is_seen && environment_.loop.Now() - request.made < kUnseenLimit;
-    co_return !may_appear;
-  }
-  requests_[id].is_seen = true;
-  std::optional<RequestState> state = stored->record.state;
-  if (state == RequestState::kFulfilled && !stored->record.nodes.empty()) {
-    co_await Claim(id, request, stored->record.nodes.front());
-    co_return true;
-  }
-  if (state == RequestState::kFailed) {
-    std::string why = fmt::format("no node of its backing label {} could be had: {}",
-                                  request.label->backing_label, WhyFailed(stored->record));
-    co_await FailRequest(id, std::move(why));
-    co_return true;
-  }
-  co_return false;
-}
-
-// Changes lock, record and request in one transaction: a crash leaves all of them changed or none
-// (drivers.md 8.4).
-Task<> MetastaticAdapter::Claim(RequestId id, BackingRequest request, NodeId node) {
-  BackingNode backing;
-  backing.label = request.label->name;
-  backing.slots = request.label->max_parallel_jobs;
-  backing.launched = request.made;
-  bool is_delivered = false;
-  auto change = [this, &backing, &id, &is_delivered](Node& record) {
-    bool is_ours =
-        record.state == NodeState::kInUse && ParseBackingNode(record.user_data.value(), owner_).has_value();
-    // An operator may have held or deleted it meanwhile.
-    bool is_new = record.state == NodeState::kReady && record.allocated_to == id;
-    is_delivered = is_ours || is_new;
-    if (!is_new) return store::Change::kSkip;
-    record.user_data = ToUserData(backing, owner_);
-    record.SetState(NodeState::kInUse, environment_.loop.Now());
-    return store::Change::kWrite;
-  };
-  bool is_claimed = co_await records_.store.nodes.Claim(node, owner_, change, id);
-  if (!is_claimed || !is_delivered)
-    co_return co_await FailRequest(id, "the backing node was taken by another client");
-  logger_.About(log::OfNode(node))
-      .Info("Backing node for label {} with {} slots", backing.label, backing.slots);
-  backing_nodes_.Set(node, std::move(backing), environment_.loop.Now());
-  backing_nodes_.Verify(node, true, environment_.loop.Now());
-}
-
-Task<> MetastaticAdapter::FailRequest(RequestId id, std::string why) {
-  logger_.Warning("Request {}: {}", id, why);
-  const std::vector<std::shared_ptr<Waiter>> waiters = waiters_;
-  for (const std::shared_ptr<Waiter>& waiter : waiters) {
-    if (waiter->request == id) waiter->place.Fail(std::make_exception_ptr(Error(Verdict::kFail, why)));
-  }
-  co_await records_.store.requests.Delete(std::move(id));
-}
-
-std::vector<std::shared_ptr<MetastaticAdapter::Waiter>> MetastaticAdapter::WaitingFor(
-    const MetastaticLabel& label) const {
-  std::vector<std::shared_ptr<Waiter>> waiting;
-  for (const std::shared_ptr<Waiter>& waiter : waiters_) {
-    if (waiter->label == &label && !waiter->place.is_done()) waiting.push_back(waiter);
-    if (waiting.size() == kMaxUsersAtOnce) break;
-  }
-  return waiting;
-}
-
-int MetastaticAdapter::WaitingFor(const RequestId& request) const {
-  return static_cast<int>(std::ranges::count_if(waiters_, [&request](const auto& waiter) {
-    return waiter->request == request && !waiter->place.is_done();
-  }));
-}
-
 // Hands out free slots to waiting creations, oldest backing node first.
 Task<> MetastaticAdapter::Serve() {
-  std::map<LabelName, const MetastaticLabel*> labels;
-  for (const std::shared_ptr<Waiter>& waiter : waiters_) labels.emplace(waiter->label->name, waiter->label);
+  const std::map<LabelName, const MetastaticLabel*> labels = requests_.WaitingLabels();
   for (const auto& [name, label] : labels) {
     while (true) {
-      std::vector<std::shared_ptr<Waiter>> waiting = WaitingFor(*label);
+      BackingRequests::Waiters waiting = requests_.WaitingFor(*label);
       std::optional<NodeId> backing = backing_nodes_.WithRoom(name, environment_.loop.Now());
       if (waiting.empty() || !backing) break;
       bool is_known = co_await Occupy(std::move(*backing), std::move(waiting));
@@ -359,16 +227,16 @@ Task<> MetastaticAdapter::Serve() {
 }
 
 // One write for as many waiters as there are slots. False: the node's record has changed.
-Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr<Waiter>> waiters) {
+Task<bool> MetastaticAdapter::Occupy(NodeId backing, BackingRequests::Waiters waiters) {
   std::optional<BackingNode> written;
-  std::vector<std::pair<std::shared_ptr<Waiter>, int>> placed;
+  std::vector<std::pair<std::shared_ptr<BackingRequests::Waiter>, int>> placed;
   auto change = [&](Node& record) {
     written.reset();
     placed.clear();
     std::optional<BackingNode> node = ParseBackingNode(record.user_data.value(), owner_);
     if (!node || record.state != NodeState::kInUse) return store::Change::kSkip;
     node = backing_nodes_.Completed(backing, std::move(*node));
-    for (const std::shared_ptr<Waiter>& waiter : waiters) {
+    for (const std::shared_ptr<BackingRequests::Waiter>& waiter : waiters) {
       std::optional<int> slot = node->FreeSlot();
       if (!slot || node->has_failed) break;
       if (!waiter->is_alive) continue;
@@ -393,35 +261,6 @@ Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr
     }
   }
   co_return true;
-}
-
-// Makes one request for as many waiters as its node will have slots.
-Task<> MetastaticAdapter::RequestMissing() {
-  const std::vector<std::shared_ptr<Waiter>> waiters = waiters_;
-  std::map<RequestId, int> taken;
-  for (const std::shared_ptr<Waiter>& waiter : waiters) {
-    if (waiter->is_alive && !waiter->place.is_done()) ++taken[waiter->request];
-  }
-  for (const std::shared_ptr<Waiter>& waiter : waiters) {
-    if (!waiter->is_alive || waiter->place.is_done() || !waiter->request.empty()) continue;
-    const MetastaticLabel* label = waiter->label;
-    auto has_room = [&](const auto& entry) {
-      return entry.second.label == label && taken[entry.first] < label->max_parallel_jobs;
-    };
-    auto open = std::ranges::find_if(requests_, has_room);
-    if (open == requests_.end()) {
-      NodeRequest request;
-      request.SetState(RequestState::kRequested, environment_.loop.Now());
-      request.created_time = environment_.loop.Now();
-      request.node_types = {label->backing_label};
-      request.requestor = owner_;
-      RequestId id = co_await records_.store.requests.Create(kPrecedence, std::move(request), true);
-      logger_.Info("Request {} for a backing node of label {}", id, label->name);
-      open = requests_.emplace(id, BackingRequest{label, environment_.loop.Now()}).first;
-    }
-    waiter->request = open->first;
-    ++taken[open->first];
-  }
 }
 
 Task<> MetastaticAdapter::ReleaseIdle() {
@@ -449,20 +288,7 @@ Task<> MetastaticAdapter::Sweep() {
     auto known = before.find(user);
     if (known != before.end() && known->second == backing) co_await Vacate(backing, user);
   }
-  co_await WithdrawUnused();
-}
-
-Task<> MetastaticAdapter::WithdrawUnused() {
-  std::vector<RequestId> unused;
-  for (const auto& [id, request] : requests_) {
-    bool is_old = environment_.loop.Now() - request.made > request.label->grace_time;
-    if (is_old && WaitingFor(id) == 0) unused.push_back(id);
-  }
-  for (const RequestId& id : unused) {
-    logger_.Info("Withdrawing request {}: its node is no longer needed", id);
-    co_await records_.store.requests.Delete(id);
-    DropRequest(id);
-  }
+  co_await requests_.WithdrawUnused();
 }
 
 }  // namespace nodepool::drivers

@@ -42,8 +42,11 @@ using driver::cloud::Resource;
 
 OpenstackAdapter::OpenstackAdapter(driver::cloud::AdapterEnvironment environment,
                                    const std::shared_ptr<const driver::ProviderConfig>& config,
-                                   std::unique_ptr<net::HttpClient> client)
-    : CloudAdapter(config), environment_(std::move(environment)), http_(std::move(client)) {}
+                                   std::unique_ptr<net::HttpClient> client, Addressing::Probe probe)
+    : CloudAdapter(config),
+      environment_(std::move(environment)),
+      http_(std::move(client)),
+      cloud_(environment_, *config_, *http_, tasks_, logger_, std::move(probe)) {}
 
 Task<Instance> OpenstackAdapter::Create(MachineReport& machine, CreateParameters parameters) {
   return CreateMachine(cloud_, machine, std::move(parameters));

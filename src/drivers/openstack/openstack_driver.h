@@ -41,9 +41,10 @@ namespace nodepool::drivers::openstack {
 class OpenstackAdapter
     : public driver::cloud::CloudAdapter<OpenstackProviderConfig, OpenstackLabel, OpenstackPool> {
  public:
+  // `probe`: how addresses are tried; null: by connections.
   OpenstackAdapter(driver::cloud::AdapterEnvironment environment,
                    const std::shared_ptr<const driver::ProviderConfig>& config,
-                   std::unique_ptr<net::HttpClient> client);
+                   std::unique_ptr<net::HttpClient> client, Addressing::Probe probe = nullptr);
 
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
                                        driver::cloud::CreateParameters parameters) override;
@@ -66,15 +67,12 @@ class OpenstackAdapter
                                               boost::json::value external_id) override;
   Task<> Stop() override;
 
-  // Replaces how addresses are tried; for tests.
-  void SetProbe(Addressing::Probe probe) { cloud_.addressing.probe = std::move(probe); }
-
  private:
   driver::cloud::AdapterEnvironment environment_;
   std::unique_ptr<net::HttpClient> http_;
   log::Logger logger_{"nodepool.OpenStackAdapter." + config_->name.value};
   TaskGroup tasks_{environment_.loop, logger_};
-  Cloud cloud_{environment_, *config_, *http_, tasks_, logger_};
+  Cloud cloud_;
   OddServers odd_servers_{logger_, config_->cloud_config.name};
   Housekeeping housekeeping_{*config_, cloud_.session, tasks_, environment_.observer, logger_};
 };

@@ -97,7 +97,7 @@ class OpenstackTest : public driver::cloud::CloudFixture<OpenstackProviderConfig
   void Start() {
     StartProvider([this](const driver::cloud::AdapterEnvironment& environment) {
       auto http = std::make_unique<testing::ImposterClient>(time.loop(), imposter);
-      return std::make_unique<OpenstackAdapter>(environment, config, std::move(http));
+      return std::make_unique<OpenstackAdapter>(environment, config, std::move(http), probe);
     });
     imposter.ClearCalls();
   }
@@ -107,6 +107,7 @@ class OpenstackTest : public driver::cloud::CloudFixture<OpenstackProviderConfig
     return boost::json::parse(call->body).as_object().at("server").as_object();
   }
 
+  Addressing::Probe probe;  // null: the adapter's own
   std::string base = "http://cloud.example";
   testing::OpenstackImposter imposter{time.loop(), base};
 };

@@ -9,8 +9,10 @@
 #include <fstream>
 
 #include "async/task_group.h"
+#include "async/testing/run_ready.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/testing/manual_clock.h"
 #include "net/servers_for_test.h"
 
 namespace nodepool::net {
@@ -185,7 +187,7 @@ class ServerCertificateTest : public ::testing::Test {
   void TearDown() override {
     if (!certificate_) return;
     tasks_.CancelAll();
-    loop_.RunReady();
+    testing::RunReady(loop_);
   }
 
   static const CertificatesForTest& Made() {
@@ -202,12 +204,12 @@ class ServerCertificateTest : public ::testing::Test {
   void Follow() {
     certificate_.emplace(loop_, files_, "webapp.tls", log::Logger("test"));
     tasks_.Spawn("follow", certificate_->Follow());
-    loop_.RunReady();
+    testing::RunReady(loop_);
   }
   void Advance(Duration time) {
-    loop_.RunReady();
+    testing::RunReady(loop_);
     clock_.AdvanceTo(clock_.SteadyNow() + time);
-    loop_.RunReady();
+    testing::RunReady(loop_);
   }
   std::string Fault() {
     try {
@@ -219,7 +221,7 @@ class ServerCertificateTest : public ::testing::Test {
     return "";
   }
 
-  ManualClock clock_{Loop().Now()};
+  testing::ManualClock clock_{Loop().Now()};
   Loop loop_{clock_};
   CertificatesForTest own_;  // its folder is this test's own
   CertificateFiles files_{own_.Path("web.pem"), own_.Path("web.key")};
@@ -266,7 +268,7 @@ TEST_F(ServerCertificateTest, AChangedPairIsTaken) {  // TLS-3
   Advance(1s);
   EXPECT_EQ(CommonName(*certificate_), "the server") << "the key is yet to come";
   Replace("client.key", files_.key);
-  loop_.RunReady();
+  testing::RunReady(loop_);
   EXPECT_EQ(CommonName(*certificate_), "the client");
   EXPECT_EQ(log.Count(kTaken), 1);
   EXPECT_EQ(log.Count(kRefused), 0);

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "async/testing/run_ready.h"
 #include "base/metrics.h"
 #include "base/text.h"
 #include "launcher/launcher_fixture_for_test.h"
@@ -185,7 +186,7 @@ TEST_F(ApiTest, ZooKeeperIsLostDuringAnAnswer) {
                           [&](const std::exception_ptr&, Response response) { status = response.status; });
     ASSERT_EQ(time_.loop().context().poll_one(), 1u);
     zk_.Disconnect(*running_->client);
-    time_.loop().RunReady();
+    testing::RunReady(time_.loop());
     EXPECT_EQ(status, 503) << target;
     zk_.Reconnect(*running_->client);
     ASSERT_TRUE(Await([&] { return running_->launcher->records().synced(); }));

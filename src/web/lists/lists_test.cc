@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "async/testing/run_ready.h"
 #include "launcher/launcher_fixture_for_test.h"
 #include "store/whole_tree.h"
 #include "web/lists/row_stream.h"
@@ -314,7 +315,7 @@ TEST_F(NodeRowsTest, ACancelledUpdateLeavesNoHalfRows) {
                         }));
   ASSERT_EQ(time_.loop().context().poll_one(), 1u);
   stop.emit(boost::asio::cancellation_type::all);
-  time_.loop().RunReady();
+  testing::RunReady(time_.loop());
   EXPECT_TRUE(is_cancelled);
   EXPECT_EQ(Show(), "a 0s, b 0s, c 0s");
 }

@@ -7,6 +7,7 @@
 #include <boost/asio/detached.hpp>
 #include <deque>
 
+#include "async/testing/run_ready.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
 #include "base/ids.h"
@@ -127,12 +128,12 @@ class RecentAnswersTest : public ::testing::Test {
   void Begin(const std::string& key) {
     is_fast_ = false;
     boost::asio::co_spawn(time_.loop().context(), Take(key), boost::asio::detached);
-    time_.loop().RunReady();
+    testing::RunReady(time_.loop());
   }
   // The answer that was begun as number `number` is made.
   void End(std::size_t number) {
     ends_.at(number - 1).Set();
-    time_.loop().RunReady();
+    testing::RunReady(time_.loop());
   }
 
   static std::string LastModified(const Response& response) {

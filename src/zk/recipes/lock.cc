@@ -379,9 +379,7 @@ Task<bool> Election::Reign(HeldLock lock, Task<> lead) {
   Subscription on_session = client_.OnSession([this, deposed, lock](SessionState) {
     if (!locker_.IsHeld(lock)) deposed->Set();
   });
-  is_leader_ = true;
   Outcome<> led = co_await RunUntil(deposed, std::move(lead));
-  is_leader_ = false;
   if (deposed->is_set() && client_.state() != SessionState::kClosed) {
     if (led || FailedWith(led, Verdict::kCancelled, Verdict::kLostSession)) co_return false;
   }

@@ -140,8 +140,6 @@ class Election {
   // log.
   Task<> RunForEver(std::function<Task<>()> lead, std::string what, log::Logger logger);
 
-  bool is_leader() const { return is_leader_; }
-
  private:
   Task<HeldLock> Win();
   Task<std::optional<HeldLock>> Stand();
@@ -153,7 +151,6 @@ class Election {
   Locker locker_;
   std::string directory_;
   std::string identifier_;
-  bool is_leader_ = false;
 };
 
 }  // namespace nodepool::zk

@@ -5,6 +5,7 @@
 
 #include "async/deadline.h"
 #include "async/task_group.h"
+#include "async/testing/run_ready.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
 #include "zk/testing/memory_zk.h"
@@ -62,7 +63,7 @@ class LockTest : public ::testing::Test {
   }
   void Spawn(Peer& peer, Outcome& outcome, SteadyTime deadline = SteadyTime::max()) {
     group.Spawn("acquire", Record(peer.locker.Acquire(kLockDirectory, deadline), outcome));
-    time.loop().RunReady();
+    testing::RunReady(time.loop());
   }
   SteadyTime In(Duration duration) { return time.loop().SteadyNow() + duration; }
   void ForeignContender(const std::string& prefix) {
@@ -146,7 +147,7 @@ TEST_F(LockTest, PartsOfAProcessDoNotContendUnlessTheyWait) {
   Outcome first, second, waiting;
   group.Spawn("first", Record(a.locker.TryAcquire(kLockDirectory), first));
   group.Spawn("second", Record(a.locker.TryAcquire(kLockDirectory), second));
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   ASSERT_TRUE(first.is_done && second.is_done);
   EXPECT_NE(first.lock.has_value(), second.lock.has_value());
   EXPECT_EQ(a.faulty.CountWrites(), 1u) << "one contender";
@@ -207,12 +208,12 @@ TEST_F(LockTest, OwnersFollowEachOtherInOrder) {
   b.faulty.ClearCalls();
   c.faulty.ClearCalls();
   time.Run(a.locker.Release(*first));
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_TRUE(second.lock);
   EXPECT_FALSE(third.is_done);
   EXPECT_THAT(c.faulty.calls(), IsEmpty()) << "only the successor wakes";
   time.Run(b.locker.Release(*second.lock));
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_TRUE(third.lock);
 }
 
@@ -237,7 +238,7 @@ TEST_F(LockTest, AVanishedContenderInTheMiddleLetsNobodyPass) {
   EXPECT_EQ(second.verdict, Verdict::kLostSession);
   EXPECT_FALSE(third.is_done);
   time.Run(a.locker.Release(*first));
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_TRUE(third.lock);
 }
 
@@ -276,7 +277,7 @@ TEST_F(LockTest, CleaningUpLeavesTheCallerCancellable) {
   time.Advance(seconds(10));
   EXPECT_EQ(Line().size(), 2u);
   group.CancelAll();
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_EQ(outcome.verdict, Verdict::kCancelled);
   EXPECT_EQ(Line().size(), 1u);
 }
@@ -287,10 +288,10 @@ TEST_F(LockTest, ALockEndsWithItsSession) {
   zk.Disconnect(*a.client);
   EXPECT_TRUE(a.locker.IsHeld(*lock)) << "the session may live";
   zk.Reconnect(*a.client);
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_TRUE(a.locker.IsHeld(*lock));
   zk.ExpireSession(*a.client);
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_FALSE(a.locker.IsHeld(*lock));
   auto next = time.Run(b.locker.TryAcquire(kLockDirectory));
   ASSERT_TRUE(next);
@@ -317,7 +318,7 @@ TEST_F(LockTest, AWaiterSurvivesAReconnection) {
   time.Advance(seconds(3));
   EXPECT_FALSE(second.is_done);
   zk.Reconnect(*b.client);
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   ASSERT_TRUE(second.lock);
   EXPECT_EQ(Line().size(), 1u);
 }
@@ -327,7 +328,7 @@ TEST_F(LockTest, AVanishedDirectoryIsNotMadeAgain) {
   Outcome second;
   Spawn(b, second);
   ASSERT_TRUE(time.Run(DeleteRecursive(*c.client, "/n/1")));
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_EQ(second.verdict, Verdict::kNotFound);
   EXPECT_FALSE(zk.tree().Exists("/n/1"));
 }

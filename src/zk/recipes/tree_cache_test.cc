@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
+#include "async/testing/run_ready.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
 #include "base/testing/test_environment.h"
@@ -51,7 +52,7 @@ TEST_F(TreeCacheTest, ReportsWhatExistsThenFollows) {
   Delete("/r/b");
   Create("/r/a/lock/x", "ignored");
   Set("/r", "root");
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_THAT(view.TakeLog(), ElementsAre("+/r/a=3", "+/r/c=4", "-/r/b", "+/r/a/lock/x"));
   EXPECT_EQ(view.times_synced, 1);
 }
@@ -67,7 +68,7 @@ TEST_F(TreeCacheTest, OfWhatDoesNotMatterNothingIsReportedButWhatIsBelowIt) {
   Create("/r/other-aside");
   Create("/r/other-aside/c", "5");
   Delete("/r/n-aside/a");
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_THAT(view.TakeLog(), ElementsAre("+/r/n-aside/b=4", "+/r/other-aside/c=5", "-/r/n-aside/a"));
   zk.Disconnect(*client);
   Delete("/r/n-aside/b");
@@ -82,13 +83,13 @@ TEST_F(TreeCacheTest, AMissingRootIsEmptyAndFollowedWhenItIsCreated) {
   EXPECT_THAT(view.nodes, IsEmpty());
   Create("/r");
   Create("/r/a", "1");
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_EQ(view.nodes, Truth());
   Delete("/r/a");
   Delete("/r");
   Create("/r");
   Create("/r/b", "2");
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_EQ(view.nodes, Truth());
 }
 
@@ -104,12 +105,12 @@ TEST_F(TreeCacheTest, ReadsNoMoreThanNeeded) {
   Create("/r/3/lock");
   Create("/r/3/lock/x__lock__0000000000");
   Delete("/r/7");
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   ASSERT_EQ(faulty.calls().size(), 1u);
   EXPECT_EQ(faulty.calls()[0].name + faulty.calls()[0].path, "Get/r/3");
   faulty.ClearCalls();
   for (int i = 0; i < 100; ++i) Set("/r/3", std::to_string(i));
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_LE(faulty.calls().size(), 100u);
   EXPECT_EQ(view.nodes, Truth());
 }
@@ -199,7 +200,7 @@ std::size_t HandlersToCatchUp(int count) {
   std::size_t handlers = 0;
   auto step = [&](SteadyTime when) {
     time.clock().AdvanceTo(when);
-    handlers += time.loop().RunReady();
+    handlers += testing::RunReady(time.loop());
   };
   for (int i = 0; i < count; ++i) {
     (void)zk.tree().Create(CreateOp{fmt::format("/r/{:06}", i), "x"}, 0, time.loop().Now());
@@ -248,7 +249,7 @@ TEST_F(TreeCacheTest, FollowsInANewSession) {
   Settle();
   EXPECT_TRUE(cache.synced());
   Set("/r/a", "3");
-  time.loop().RunReady();
+  testing::RunReady(time.loop());
   EXPECT_EQ(view.nodes, Truth());
   EXPECT_EQ(view.times_synced, 2);
 }

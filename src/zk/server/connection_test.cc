@@ -13,6 +13,7 @@
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
 #include "base/log/logging.h"
+#include "base/testing/manual_clock.h"
 #include "zk/server/request.h"
 #include "zk/server/server.h"
 #include "zk/wire/wire_for_test.h"
@@ -79,13 +80,13 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // A process that can be stopped: time goes on, timers run late.
-class StoppableClock : public ManualClock {
+class StoppableClock : public testing::ManualClock {
  public:
-  SteadyTime SteadyNow() const override { return ManualClock::SteadyNow() + stopped_; }
+  SteadyTime SteadyNow() const override { return testing::ManualClock::SteadyNow() + stopped_; }
   TimerId CallAt(SteadyTime when, std::move_only_function<void()> callback) override {
-    return ManualClock::CallAt(when - stopped_, std::move(callback));
+    return testing::ManualClock::CallAt(when - stopped_, std::move(callback));
   }
-  void Run(Duration duration) { AdvanceTo(ManualClock::SteadyNow() + duration); }
+  void Run(Duration duration) { AdvanceTo(testing::ManualClock::SteadyNow() + duration); }
   void Stop(Duration duration) { stopped_ += duration; }
 
  private:

@@ -85,10 +85,6 @@ void ServerWatches::AddStaying(const std::string& path, WatchMode mode, Connecti
   (mode == WatchMode::kPersistentRecursive ? recursive_ : persistent_).Add(path, connection_id);
 }
 
-bool ServerWatches::RemoveStaying(const std::string& path, WatchMode mode, ConnectionId connection_id) {
-  return (mode == WatchMode::kPersistentRecursive ? recursive_ : persistent_).Remove(path, connection_id);
-}
-
 void ServerWatches::RemoveAll(ConnectionId connection_id) {
   for (Index* index : {&data_, &children_, &persistent_, &recursive_}) index->RemoveAll(connection_id);
 }

@@ -39,14 +39,6 @@ class ServerWatches {
   }
   void AddStaying(const std::string& path, WatchMode mode, ConnectionId connection_id);
 
-  // Remove a one-shot or a persistent watch. Return whether there was one.
-  bool RemoveData(const std::string& path, ConnectionId connection_id) {
-    return data_.Remove(path, connection_id);
-  }
-  bool RemoveChildren(const std::string& path, ConnectionId connection_id) {
-    return children_.Remove(path, connection_id);
-  }
-  bool RemoveStaying(const std::string& path, WatchMode mode, ConnectionId connection_id);
   // The watches of a connection that has ended and whose number is not used again. They fire no more; their
   // memory is freed by Free().
   void RemoveAll(ConnectionId connection_id);

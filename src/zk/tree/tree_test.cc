@@ -388,7 +388,7 @@ TEST(ServerWatchesTest, PersistentWatchStays) {
   EXPECT_THAT(Trigger(watches, EventType::kCreated, "/a"), ElementsAre("1 1 /a"));
   EXPECT_THAT(Trigger(watches, EventType::kCreated, "/a/b"), ElementsAre("1 4 /a"));
   EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a/b"), IsEmpty());
-  EXPECT_TRUE(watches.RemoveStaying("/a", WatchMode::kPersistent, 1));
+  EXPECT_TRUE(watches.Remove("/a", 1, false, false));
   EXPECT_THAT(Trigger(watches, EventType::kDeleted, "/a"), IsEmpty());
 }
 
@@ -424,8 +424,8 @@ TEST(ServerWatchesTest, RemoveAllRemovesAllWatchesOfAConnection) {
   }
   watches.RemoveAll(1);
   EXPECT_EQ(watches.size(), 4u);
-  EXPECT_FALSE(watches.RemoveData("/a", 1));
-  EXPECT_TRUE(watches.RemoveData("/a", 2));
+  EXPECT_FALSE(watches.Remove("/a", 1, true, false));
+  EXPECT_TRUE(watches.Remove("/a", 2, true, false));
 }
 
 TEST(ServerWatchesTest, RestoreReportsOnlyWhatWasMissed) {

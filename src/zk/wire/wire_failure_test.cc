@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "async/task_group.h"
+#include "async/testing/run_ready.h"
 #include "zk/testing/zookeeper_server.h"
 #include "zk/wire/wire_connection.h"
 #include "zk/wire/wire_for_test.h"
@@ -94,7 +95,7 @@ TEST_F(WireFailureTest, OutstandingOperationsFailAndLaterOnesWait) {
   Await(client->Create("/a", "", CreateMode::kPersistent));
   server.Pause();
   auto outstanding = client->Set("/a", "x", -1);
-  loop.RunReady();
+  testing::RunReady(loop);
   server.Kill();
   Error error = ErrorOf(std::move(outstanding));
   EXPECT_EQ(error.verdict(), Verdict::kRetry);
@@ -152,7 +153,7 @@ TEST_F(WireFailureTest, StoppedProcessDoesNotBlameAServerThatAnswered) {
   ASSERT_TRUE(client.WaitFor(SessionState::kConnected));
   auto answered = client->Exists("/");
   server.Pause();  // lest the answer is there before the client stops
-  loop.RunReady();
+  testing::RunReady(loop);
   server.Resume();
   SteadyTime until = loop.SteadyNow() + milliseconds(2200);
   ASSERT_TRUE(WhileStopped([&] { return loop.SteadyNow() > until; }));

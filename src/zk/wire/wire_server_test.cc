@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "async/task_group.h"
+#include "async/testing/run_ready.h"
 #include "zk/testing/zookeeper_server.h"
 #include "zk/wire/wire_for_test.h"
 
@@ -342,7 +343,7 @@ TEST_F(WireServerTest, CancelledOperationsLeaveTheOthersAlone) {
   server->Pause();
   for (int i = 0; i < 100; ++i) group.Spawn("read", read(*client, root, log.watcher()));
   auto last = client->Get(root);
-  loop.RunReady();
+  testing::RunReady(loop);
   Await(group.Stop());
   server->Resume();
   EXPECT_TRUE(Await(std::move(last)));

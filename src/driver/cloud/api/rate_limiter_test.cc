@@ -8,6 +8,7 @@
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 #include "base/clock.h"
+#include "base/testing/manual_clock.h"
 
 namespace nodepool::driver::cloud::api {
 
@@ -31,7 +32,7 @@ class RateShareTest : public ::testing::Test {
     for (int i = 0; i < 10; ++i) EXPECT_FALSE(Answer(took, call));
   }
 
-  ManualClock clock;
+  testing::ManualClock clock;
   RateShare share{0.01, clock.SteadyNow()};
 };
 

@@ -12,6 +12,7 @@
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/api/api_client.h"
 #include "driver/cloud/api/json_calls.h"
+#include "drivers/aws/api/credential_fetcher.h"
 #include "drivers/aws/api/ebs.h"
 #include "drivers/aws/api/s3.h"
 #include "drivers/aws/api/service_calls.h"

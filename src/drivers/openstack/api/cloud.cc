@@ -81,16 +81,19 @@ Task<std::vector<FloatingAddress>> FindBySharedList(Addressing& addressing, Serv
 }  // namespace
 
 Addressing::Addressing(Session& of_cloud, TaskGroup& tasks, Random& random, const std::string& provider,
-                       log::Logger for_faults)
+                       log::Logger for_faults, Probe to_try)
     : session(of_cloud),
       logger(std::move(for_faults)),
       floating_ips(tasks, random, log::Logger("nodepool.OpenStackAdapter"),
                    "floating IPs of provider " + provider, [this] { return ListFloatingIps(session); }),
       network_roles([this] { return ReadNetworkRoles(session); }),
       has_ipv6(HasIpv6Route()),
-      probe([this](std::vector<std::string> addresses, SteadyTime deadline) {
-        return net::FirstToAccept(session.loop(), std::move(addresses), kProbedPort, deadline);
-      }) {}
+      probe(std::move(to_try)) {
+  if (probe) return;
+  probe = [this](std::vector<std::string> addresses, SteadyTime deadline) {
+    return net::FirstToAccept(session.loop(), std::move(addresses), kProbedPort, deadline);
+  };
+}
 
 Task<ChosenAddresses> FindAddresses(Addressing& addressing, MachineReport& machine, bool wants_floating_ip,
                                     Server& server) {
@@ -335,7 +338,7 @@ std::set<std::string> ImagesToFind(const OpenstackProviderConfig& config) {
 }  // namespace
 
 Cloud::Cloud(const driver::cloud::AdapterEnvironment& environment, const OpenstackProviderConfig& provider,
-             net::HttpClient& http, TaskGroup& tasks, log::Logger for_faults)
+             net::HttpClient& http, TaskGroup& tasks, log::Logger for_faults, Addressing::Probe probe)
     : config(provider),
       logger(std::move(for_faults)),
       session(environment.loop, environment.blocking_pool, environment.random, http, config.cloud_config,
@@ -345,7 +348,7 @@ Cloud::Cloud(const driver::cloud::AdapterEnvironment& environment, const Opensta
              [&framework = environment.framework] { framework.CapacityChanged(); }),
       servers(tasks, environment.random, log::Logger("nodepool.OpenStackAdapter"),
               "servers of provider " + config.name.str(), [this] { return ListServers(session); }),
-      addressing(session, tasks, environment.random, config.name.str(), logger) {}
+      addressing(session, tasks, environment.random, config.name.str(), logger, std::move(probe)) {}
 
 void Cloud::DropLookups() {
   lookups.Clear();

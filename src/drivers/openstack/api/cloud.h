@@ -23,9 +23,12 @@ namespace nodepool::drivers::openstack {
 // How the servers of one provider are reached: what creations and deletions share of networks and floating
 // addresses.
 struct Addressing {
-  // The lists are read by `tasks`; everything outlives it.
+  // Returns the first of a server's addresses that accepts a connection; nullopt: none did by the deadline.
+  using Probe = std::function<Task<std::optional<std::string>>(std::vector<std::string>, SteadyTime)>;
+
+  // The lists are read by `tasks`; everything outlives it. `to_try`: null: by connections.
   Addressing(Session& of_cloud, TaskGroup& tasks, Random& random, const std::string& provider,
-             log::Logger for_faults);
+             log::Logger for_faults, Probe to_try);
 
   Session& session;
   log::Logger logger;
@@ -35,8 +38,6 @@ struct Addressing {
   // Floating addresses made here, by server: known before nova shows them.
   std::map<std::string, std::string> floating_ip_of;
   bool has_ipv6 = false;  // of this host
-  // Returns the first of a server's addresses that accepts a connection; nullopt: none did by the deadline.
-  using Probe = std::function<Task<std::optional<std::string>>(std::vector<std::string>, SteadyTime)>;
   Probe probe;
 };
 
@@ -103,9 +104,9 @@ Task<std::map<std::string, std::vector<std::string>>> FindActiveImages(Session& 
 // What creations, deletions and look-ups of one provider share: its session, shared lists and cached
 // look-ups.
 struct Cloud {
-  // Background work belongs to `tasks`; everything outlives it.
+  // Background work belongs to `tasks`; everything outlives it. `probe`: null: by connections.
   Cloud(const driver::cloud::AdapterEnvironment& environment, const OpenstackProviderConfig& provider,
-        net::HttpClient& http, TaskGroup& tasks, log::Logger for_faults);
+        net::HttpClient& http, TaskGroup& tasks, log::Logger for_faults, Addressing::Probe probe);
 
   const OpenstackProviderConfig& config;
   log::Logger logger;

@@ -144,11 +144,11 @@ class TriedAddressesTest : public OpenstackTest {
   }
 
   void StartProbing(std::optional<std::string> open) {
-    Start();
-    adapter->SetProbe([this, open](std::vector<std::string> addresses, SteadyTime) {
+    probe = [this, open](std::vector<std::string> addresses, SteadyTime) {
       tried = std::move(addresses);
       return Tell(open);
-    });
+    };
+    Start();
   }
   static Task<std::optional<std::string>> Tell(std::optional<std::string> open) { co_return open; }
 
