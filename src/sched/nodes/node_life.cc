@@ -28,9 +28,9 @@ bool IsPastReadyAge(const Node& node,
                     const std::function<std::optional<Duration>(const LabelName&)>& max_ready_age,
                     WallTime now) {
   return node.is_free() && std::ranges::any_of(node.type, [&](const LabelName& label) {
-    std::optional<Duration> limit = max_ready_age(label);
-    return limit && now - node.state_time >= *limit;
-  });
+           std::optional<Duration> limit = max_ready_age(label);
+           return limit && now - node.state_time >= *limit;
+         });
 }
 
 bool IsPastHoldAge(const Node& node, std::optional<Duration> max_hold_age, WallTime now) {
