@@ -1,4 +1,5 @@
 """The builder with a stand-in for disk-image-create and the fake cloud (builder.md)."""
+import hashlib
 import json
 import os
 import pathlib
@@ -47,7 +48,9 @@ def test_built_uploaded_booted(images):
     assert cloud_image["metadata"] == {"os": "debian", "arch": "amd64", "nodepool_build_id": build,
                                        "nodepool_upload_id": number, "nodepool_provider_name": "fake-cloud"}
     assert re.fullmatch(r"debian-\d{10}", cloud_image["name"]) and upload["external_name"] == cloud_image["name"]
-    assert cloud_image["md5"] == "0123456789abcdef" * 2 and cloud_image["sha256"] == "0123456789abcdef" * 4
+    content = (images.images_dir() / f"debian-{build}.qcow2").read_bytes()
+    assert cloud_image["md5"] == hashlib.md5(content).hexdigest()
+    assert cloud_image["sha256"] == hashlib.sha256(content).hexdigest()
     log = (images.log_dir() / f"debian-{build}.log").read_text()
     assert log.startswith("building: -x -t qcow2 --checksum") and log.endswith("\nExit code: 0\n")
 
