@@ -29,7 +29,9 @@ def test_many_nodes_under_a_limit_of_calls(aws_site, statsd, capsys):
     refused = collections.Counter(call["action"] for call in calls if call.get("error"))
     seconds = calls[-1]["time"] - calls[0]["time"]
     assert set(call["error"] for call in calls if call.get("error")) <= {"RequestLimitExceeded"}
-    assert statsd.lines("nodepool.provider.ec2.api_rate.ec2_changes:"), "the lower rate is a metric"
+    # A busy machine may call too slowly to be refused.
+    is_refused = bool(refused["RunInstances"] or refused["TerminateInstances"])
+    assert not is_refused or statsd.lines("nodepool.provider.ec2.api_rate.ec2_changes:"), "the lower rate is a metric"
     own = counts["RunInstances"] + counts["TerminateInstances"]
     with capsys.disabled():
         print(f"\n{AT_ONCE} nodes in {seconds:.0f} s: {own / AT_ONCE:.2f} calls a node beside shared lists; "
