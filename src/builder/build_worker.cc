@@ -403,10 +403,10 @@ Task<> BuildWorker::End(Job& job) {
   bool is_recorded = co_await RecordOrRemove(job);
   if (!job.result.is_ready) co_await RemoveTemporary(context_);
   if (!is_recorded) co_return;
+  Report(job);  // before the write below, which may fail
   if (job.result.is_ready && job.request) {
     co_await context_.store.images.RemoveBuildRequest(job.build.id.image, *job.request);
   }
-  Report(job);
 }
 
 Task<> BuildWorker::Record(Job& job) {

@@ -76,8 +76,7 @@ Task<> SetTerm::Run() {
       if (task->record().lease == id) task->Wake();
     }
   });
-  // Before the session, in which each question for messages names the capacity.
-  co_await Decide();
+  co_await Decide();  // before the session, whose questions for messages name the capacity
   tasks_.Spawn("listen to a set of runners", session_.Run());
   tasks_.Spawn("decide about runners", DecideForEver());
   tasks_.Spawn("renew leases of runners", sweep_.RenewLeases());

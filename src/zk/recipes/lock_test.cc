@@ -5,7 +5,6 @@
 
 #include "async/deadline.h"
 #include "async/task_group.h"
-#include "async/testing/run_ready.h"
 #include "async/testing/virtual_time.h"
 #include "base/error.h"
 #include "zk/testing/memory_zk.h"
