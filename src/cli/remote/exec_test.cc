@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <boost/json/parse.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
 
@@ -120,6 +124,15 @@ TEST(SshFilesTest, TheFolderIsPrivateAndVanishes) {
 TEST(ShellWordsTest, OneWordIsALineForTheShell) {
   EXPECT_EQ(ShellLine({"make && make test"}), "\"${SHELL:-/bin/sh}\" -c 'make && make test'");
   EXPECT_EQ(ShellLine({"ls", "a b", "it's"}), "'ls' 'a b' 'it'\\''s'");
+}
+
+// EXEC-1
+TEST(ShellWordsTest, TheCommandHasTheUmaskOfTheLogin) {
+  std::string line = "umask 007; " + TrackedLine("umask", "", fmt::format("test-{}", ::getpid()));
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> shell(::popen(line.c_str(), "r"), ::pclose);
+  std::array<char, 16> said{};
+  ASSERT_NE(std::fgets(said.data(), said.size(), shell.get()), nullptr);
+  EXPECT_STREQ(said.data(), "0007\n");
 }
 
 TEST(InventoryTest, HostsAreInGroupsByLabel) {

@@ -114,7 +114,7 @@ std::string TrackedLine(const std::string& line, const std::string& folder, cons
   std::string script;
   if (!folder.empty()) script += fmt::format("cd {} || exit 126\n", Quoted(folder));
   script += fmt::format(
-      "umask 077; echo $$ >{0}; umask 022\n"
+      "(umask 077; echo $$ >{0})\n"
       "trap : HUP INT QUIT TERM\n"
       "{1}\n"
       "status=$?\n"
