@@ -44,7 +44,7 @@ def test_a_client_certificate_that_is_replaced(kubernetes_site, monkeypatch):
 
     replace("nodepool-cert", days=-1)
     launcher = kubernetes_site.start(kubernetes_site.provider(context="own"), wait=False)
-    ended = f"the client certificate in {folder}/own.crt ended at"
+    ended = f"Provider cluster cannot be used: the client certificate in {folder}/own.crt ended at"
     wait_for(lambda: launcher.output().count(ended) > 2, "it is tried again", 60)
     assert len(lines(launcher, ended)) == 1
     replace("nodepool-cert")

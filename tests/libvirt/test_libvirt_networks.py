@@ -45,10 +45,10 @@ def test_a_job_of_a_user_network_gets_nothing_for_being_local(libvirt_site, tmp_
         tree.fulfil_timeout = 2 * BOOT_SECONDS
         held = tree.use(tree.add_request(["small"]))
         node = tree.node(held[0][0])
-        answer = libvirt_site.login(node, f"printf ruok | nc -w 9 10.0.2.2 {standalone.port}; "
-                                    f"printf dump | nc -w 9 10.0.2.2 {standalone.port}")
+        answer = libvirt_site.login(node, f"printf ruok | busybox nc -w 9 10.0.2.2 {standalone.port}; "
+                                    f"printf dump | busybox nc -w 9 10.0.2.2 {standalone.port}")
         assert answer.startswith("imok") and "secret" in answer and "Session" not in answer
-        page = libvirt_site.login(node, f"wget -S -O - http://10.0.2.2:{standalone.web_port}/api/v1/nodes 2>&1 || true")
+        page = libvirt_site.login(node, f"busybox wget -S -O - http://10.0.2.2:{standalone.web_port}/api/v1/nodes 2>&1 || true")
         assert "403" in page or "401" in page, page
         tree.give_back(held)
         wait_for(lambda: not libvirt_site.host.domains(), "the machine ends", 60)
