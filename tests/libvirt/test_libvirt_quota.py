@@ -32,5 +32,6 @@ def test_the_quota_follows_foreign_domains_at_once(libvirt_site, statsd):
     assert "it would exceed quota: cores" in launcher.output()
     host.virsh("destroy", FOREIGN)
     wait_cores(0)
+    wait_for(lambda: not is_declined(), "the quota is read again", 30)
     tree.add_request(["small"])
     wait_for(host.domains, "a machine is started", 60)

@@ -177,9 +177,9 @@ def test_a_container_image_of_it_serves_a_request(packages, debian, tmp_path):
         stores = ["--root", tmp_path / "store", "--runroot", tmp_path / "run"]
         return run("buildah", *stores, *words, env=environment).strip()
 
-    # Containers get ours: buildah would raise them, which needs CAP_SYS_RESOURCE.
-    limits = [f"--ulimit={name}={hard}:{hard}" for name, (_, hard) in (
-        ("nofile", resource.getrlimit(resource.RLIMIT_NOFILE)), ("nproc", resource.getrlimit(resource.RLIMIT_NPROC)))]
+    # Containers get ours: buildah would raise them, which needs CAP_SYS_RESOURCE. Its own processes may have fewer.
+    limits = [f"--ulimit={name}={most}:{most}" for name, most in (
+        ("nofile", resource.getrlimit(resource.RLIMIT_NOFILE)[1]), ("nproc", min(resource.getrlimit(resource.RLIMIT_NPROC)[1], 32768)))]
     recipe = ROOT / "packaging/container/Containerfile"
     base = buildah("from", "scratch")
     buildah("add", "-q", base, debian.folder, "/")
