@@ -6,6 +6,8 @@
 namespace nodepool::store {
 namespace {
 
+using ::testing::ElementsAre;
+
 constexpr std::string_view kFirstRequest = "200-0000000000";
 
 class StoreTest : public ::testing::Test {
