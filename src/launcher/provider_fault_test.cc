@@ -51,6 +51,7 @@ TEST_F(ProviderFaultTest, IsShownUntilItEnds) {  // D-30, D-64
   StartLauncher();
   WallTime start = time_.loop().Now();
   EXPECT_TRUE(launcher().is_ready());
+  time_.Advance(seconds(1));
   WallTime failure = time_.loop().Now();
   Report(Fault());
   EXPECT_FALSE(launcher().is_ready());
@@ -63,6 +64,7 @@ TEST_F(ProviderFaultTest, IsShownUntilItEnds) {  // D-30, D-64
   time_.Advance(seconds(30));
   Report(Fault());
   EXPECT_EQ(Announced().since, failure) << "it fails since then, however often it was tried";
+  EXPECT_EQ(Status().health.since, failure);
   Report(std::nullopt);
   EXPECT_TRUE(launcher().is_ready());
   EXPECT_EQ(Status().health.fault, "");
