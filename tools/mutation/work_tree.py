@@ -12,9 +12,10 @@ from sites import Site, find_sites, instrumented, overlaps
 HERE = pathlib.Path(__file__).resolve().parent
 FOLDERS = ("src/sched", "src/launcher", "src/driver", "src/store")
 # The programs that test these folders, including the simulation with few seeds.
-PROGRAMS = ("sched_test", "store_test", "driver_test", "driver_cloud_test", "drivers_test", "drivers_fake_test",
-            "drivers_static_test", "drivers_metastatic_test", "drivers_openstack_test", "launcher_test", "builder_test",
-            "web_test", "cli_test", "simulation_test")
+PROGRAMS = ("sched_test", "store_test", "driver_test", "driver_cloud_test", "driver_cloud_api_test", "drivers_test",
+            "drivers_fake_test", "drivers_static_test", "drivers_metastatic_test", "drivers_openstack_test", "drivers_aws_test",
+            "drivers_gce_test", "drivers_kubernetes_test", "launcher_test", "builder_test", "web_test", "cli_test",
+            "simulation_test")
 CODE = re.compile(r"(src|sim|testing)/.*\.(cc|h)")
 COMPILE_ERROR = re.compile(r"(src/[\w/.]+\.cc):(\d+):\d+: (?:fatal |internal compiler )?error", re.MULTILINE)
 
