@@ -178,8 +178,8 @@ def test_a_container_image_of_it_serves_a_request(packages, debian, tmp_path):
         return run("buildah", *stores, *words, env=environment).strip()
 
     # Containers get ours: buildah would raise them, which needs CAP_SYS_RESOURCE. Its own processes may have fewer.
-    limits = [f"--ulimit={name}={most}:{most}" for name, most in (
-        ("nofile", resource.getrlimit(resource.RLIMIT_NOFILE)[1]), ("nproc", min(resource.getrlimit(resource.RLIMIT_NPROC)[1], 32768)))]
+    files, processes = (resource.getrlimit(what)[1] for what in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
+    limits = [f"--ulimit=nofile={files}:{files}", "--ulimit=nproc={0}:{0}".format(min(processes, 32768))]
     recipe = ROOT / "packaging/container/Containerfile"
     base = buildah("from", "scratch")
     buildah("add", "-q", base, debian.folder, "/")

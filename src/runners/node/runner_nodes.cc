@@ -72,12 +72,13 @@ const Program& ProgramOf(const RunnerOnNode& runner) {
 // The folder `started` decides: it can be made once. Folders of runs that ended a day ago go, for hosts that
 // are used again. A beat each ten seconds ends the script when nobody reads it any more. A process of the
 // runner runs a job that is so deep below it, and whose line has the worker's name.
-constexpr std::string_view kStart = R"sh(umask 077
+constexpr std::string_view kStart = R"sh(login_mask=$(umask)
+umask 077
 say() {{ printf 'nodepool-runner: %s\n' "$*" || exit 0; }}
 refuse() {{ say refused "$*"; exit 0; }}
 begin() {{
-  setsid sh -c 'umask 022; run=$1; shift; "$@"; status=$?; [ -z "$NODEPOOL_TOKEN_FILE" ] || rm -f "$NODEPOOL_TOKEN_FILE"
-    echo $status >"$run/status.new"; mv "$run/status.new" "$run/status"' sh "$run" "$@" </dev/null >"$run/log" 2>&1 &
+  setsid sh -c 'umask "$1"; run=$2; shift 2; "$@"; status=$?; [ -z "$NODEPOOL_TOKEN_FILE" ] || rm -f "$NODEPOOL_TOKEN_FILE"
+    echo $status >"$run/status.new"; mv "$run/status.new" "$run/status"' sh "$login_mask" "$run" "$@" </dev/null >"$run/log" 2>&1 &
   echo $! >"$run/pid.new" && mv "$run/pid.new" "$run/pid"
 }}
 is_ready() {{ [ -z "$online" ] || grep -q "$online" "$run/log"; }}

@@ -72,6 +72,13 @@ TEST_F(NodeScriptTest, FromTheStartToTheEnd) {
   EXPECT_EQ(folder.st_mode & 0777, 0700);
 }
 
+// RUN-1
+TEST_F(NodeScriptTest, TheJobHasTheUmaskOfTheLogin) {
+  Install("umask >$HOME/mask\n");
+  Run("umask 007; " + StartLine(Runner()), "secret\n");
+  EXPECT_EQ(Text("mask"), "0007\n");
+}
+
 // RUN-46
 TEST_F(NodeScriptTest, ASecondStartOnlyWatches) {
   Install("echo x >>$HOME/starts\nexit 0\n");
