@@ -1,5 +1,6 @@
 """What tools/mutants changes, and that a mutant is on only when it is chosen."""
 import os
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from services import wait_for
 sys.path.insert(0, str(ROOT / "tools/mutation"))
 import sites  # noqa: E402
 import trial  # noqa: E402
+import work_tree  # noqa: E402
 
 SOURCE = """#include <cstdio>
 #include <optional>
@@ -125,3 +127,10 @@ def test_a_run_ends_with_all_that_it_started(tmp_path, script, outcome):
     group = (tmp_path / "group").read_text().strip()
     wait_for(lambda: subprocess.run(["pgrep", "-g", group, "-r", "D,R,S"], stdout=subprocess.DEVNULL).returncode == 1,
              "nothing of it runs")
+
+
+def test_every_test_program_of_the_changed_folders_is_tried():
+    lists = [path for folder in work_tree.FOLDERS for path in (ROOT / folder).rglob("CMakeLists.txt")]
+    programs = {name for path in lists for name in re.findall(r"nodepool_test\((\w+)", path.read_text())}
+    assert "driver_cloud_api_test" in programs
+    assert programs <= set(work_tree.PROGRAMS)
