@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "driver/provider_config.h"
+#include "driver/provider_section.h"
 
 namespace nodepool::driver {
 
@@ -63,6 +64,12 @@ TEST(QuotaInformationTest, PoolLimitCarriesMaxServersAsInstances) {
   pool.max_servers = 4;
   pool.limits = {{"cores", 16}};
   EXPECT_EQ(pool.Limit().resources(), (Resources{{"cores", 16}, {"instances", 4}, {"ram", kUnlimited}}));
+}
+
+TEST(PoolLimitTest, IsAnIntegerWhereTheDriverSaysNothingElse) {
+  auto kind_of = [](config::Setting setting) { return Limit(std::move(setting), "x").setting.schema.kind(); };
+  EXPECT_EQ(kind_of({"max-x", "Their x."}), config::Schema::Kind::kInt);
+  EXPECT_EQ(kind_of({"max-x", config::Schema::Float(), "Their x."}), config::Schema::Kind::kFloat);
 }
 
 class NamedDriver : public Driver {

@@ -83,21 +83,22 @@ class CloudTest : public LauncherFixture {
     cloud(provider).Configure(std::move(settings));
   }
   // Adds the records of an image uploaded to a provider; returns the upload's path.
-  std::string AddUpload(std::string image, std::string provider = "cloud") {
+  std::string AddUpload(std::string image, std::string provider = "cloud",
+                        std::string number = "0000000001") {
     drivers::FakeCloud& cloud = clouds_->Of(ProviderName(provider), time_.loop(), random_, {});
     std::string build = "0123456789abcdef0123456789abcdef";
     ImageUpload upload;
     upload.state = ImageState::kReady;
     upload.state_time = time_.loop().Now();
-    upload.external_id = cloud.UploadImage(image, {{"nodepool_provider_name", provider},
-                                                   {"nodepool_build_id", build},
-                                                   {"nodepool_upload_id", "0000000001"}});
+    upload.external_id = cloud.UploadImage(
+        image,
+        {{"nodepool_provider_name", provider}, {"nodepool_build_id", build}, {"nodepool_upload_id", number}});
     ImageBuild ready;
     ready.state = ImageState::kReady;
     ready.state_time = upload.state_time;
     std::string path = "/nodepool/images/" + image + "/builds/" + build;
     Put(path, ToJson(ready));
-    path += "/providers/" + provider + "/images/0000000001";
+    path += "/providers/" + provider + "/images/" + number;
     Put(path, ToJson(upload));
     return path;
   }

@@ -94,6 +94,27 @@ TEST_F(FailingLaunchTest, LostSessionIsNotTriedAgain) {  // LA-78
   EXPECT_TRUE(Await([&] { return Nodes().empty(); }));
 }
 
+// The record of its second node cannot be created; the first one is launched for a minute.
+TEST_F(FailingLaunchTest, ALaunchWithoutARecordUsesNoCapacity) {  // D-11
+  AddPool("cloud", "main", {"small"}).max_servers = 2;
+  script().launch_time = seconds(60);
+  Running& launcher = StartLauncher();
+  int created = 0;
+  launcher.recorder->SetError(Error(Verdict::kFail, "refused"));
+  launcher.recorder->FailWhen([&](const testing::FaultyZk::Call& call) {
+    bool is_creation = call.is_write && call.path == "/nodepool/nodes/";
+    return is_creation && ++created == 2 ? testing::FaultyZk::Fault::kBefore
+                                         : testing::FaultyZk::Fault::kNone;
+  });
+  RequestId failing = Request({"small", "small"});
+  ASSERT_TRUE(Await([&] { return created >= 2; }));
+  RequestId next = Request({"small"});
+  time_.Advance(seconds(5));
+  EXPECT_EQ(script().launches, 2) << "one of each request";
+  EXPECT_TRUE(AwaitState(failing, RequestState::kFailed));
+  EXPECT_TRUE(AwaitState(next, RequestState::kFulfilled));
+}
+
 class LaunchingTest : public CloudTest {};
 
 TEST_F(LaunchingTest, AttemptsAreLimited) {  // LA-21, LA-46
@@ -105,6 +126,20 @@ TEST_F(LaunchingTest, AttemptsAreLimited) {  // LA-21, LA-46
   EXPECT_EQ(Read(id)->declined_by.size(), 1u);
   RequestId next = Request({"small"});
   EXPECT_TRUE(AwaitState(next, RequestState::kFulfilled)) << "no third attempt met the fault";
+}
+
+TEST_F(LaunchingTest, TheNextAttemptBootsWhatWasUploadedMeanwhile) {
+  top_ = "diskimages: [{name: debian}]";
+  AddCloud({.provider = "diskimages: [{name: debian}]", .image = "diskimage: debian"});
+  std::string former = AddUpload("debian");
+  StartLauncher();
+  cloud().FailNextCreates(1);
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(Await([&] { return cloud().create_attempts() == 1; }));
+  std::string later = AddUpload("debian", "cloud", "0000000002");
+  ASSERT_EQ(Read(Nodes().at(0))->image_id, former);
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_EQ(NodeOf(id).image_id, later);
 }
 
 TEST_F(LaunchingTest, LaunchTimeoutCountsAsAnAttempt) {  // LA-22

@@ -352,6 +352,30 @@ TEST_F(RefusalTest, AfterAllWereDeletedInVainUnusedNodesAreSpared) {  // BB-44
       << "others may have taken the place of used ones";
 }
 
+// A later request takes the place in the pool during each refusal, and gives its node back in the end. The
+// place is made free again, and the next launch is refused: the cloud is full of another pool's unused node.
+TEST_F(RefusalTest, WhatThePoolLacksNowAndThenDoesNotHideWhatTheCloudLacks) {  // BB-49
+  AddPool("cloud", "main", {"small", "large"}).max_servers = 2;
+  AddPool("cloud", "spare", {"other"});
+  NodeId unused = AddNode(NodeState::kReady, [](Node& node) {
+    node.pool = PoolName("spare");
+    node.type = {LabelName("other")};
+    node.resources = {{"instances", 1}, {"cores", 2}};
+  });
+  script().on_launch = [this, unused](const Node& node) {
+    if (node.has_label(LabelName("large")) && std::ranges::count(script().deleted, unused) == 0)
+      throw kNoQuota;
+  };
+  StartLauncher();
+  RequestId refused = Request({"small", "large"});
+  ASSERT_TRUE(Await([&] { return FreeNodes() < static_cast<int>(Nodes().size()); }));
+  RequestId later = Request({"small", "small"}, {}, "300");
+  EXPECT_TRUE(AwaitState(refused, RequestState::kFulfilled, minutes(30)));
+  auto nodes = Take(refused);
+  Return(nodes);
+  EXPECT_TRUE(AwaitState(later, RequestState::kFulfilled, minutes(10)));
+}
+
 TEST_F(RefusalTest, OfANamedResourceHoldsBackWhatNeedsIt) {
   AddPool("cloud", "main", {"small", "large"}).limits = {{"instances", 100}};
   script().need = {{"instances", 1}, {"cores", 2}};

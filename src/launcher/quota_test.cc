@@ -8,6 +8,7 @@ using std::chrono::seconds;
 class QuotaTest : public LauncherTest {};
 
 TEST_F(QuotaTest, WaitsAtThePoolsLimitAndContinuesWhenANodeIsReturned) {  // BB-31, D-33
+  log::Capture log;
   AddPool("cloud", "main", {"small"}).max_servers = 2;
   StartLauncher();
   auto nodes = Use({"small", "small"});
@@ -19,6 +20,7 @@ TEST_F(QuotaTest, WaitsAtThePoolsLimitAndContinuesWhenANodeIsReturned) {  // BB-
   EXPECT_EQ(Read(second)->state, RequestState::kPending);
   EXPECT_EQ(Read(third)->state, RequestState::kRequested) << "it would take what the second waits for";
   EXPECT_EQ(script().launches, 2);
+  EXPECT_EQ(log.Count("Waiting for capacity"), 1);
   Return(nodes);
   ASSERT_TRUE(AwaitState(second, RequestState::kFulfilled));
   EXPECT_EQ(script().most_at_once, 2);
@@ -26,6 +28,24 @@ TEST_F(QuotaTest, WaitsAtThePoolsLimitAndContinuesWhenANodeIsReturned) {  // BB-
   Return(more);
   EXPECT_TRUE(AwaitState(third, RequestState::kFulfilled));
   EXPECT_TRUE(Await([&] { return !IsPaused(); }));
+}
+
+// The pool has room for the smaller request, which came later.
+TEST_F(QuotaTest, NobodyTakesThePoolsCapacityThatAnEarlierRequestWaitsFor) {  // D-33
+  AddPool("cloud", "main", {"small", "large"}).limits = {{"cores", 6}};
+  script().needs[LabelName("large")] = {{"instances", 1}, {"cores", 6}};
+  StartLauncher();
+  auto nodes = Use({"small"});
+  RequestId large = Request({"large"});
+  ASSERT_TRUE(AwaitState(large, RequestState::kPending));
+  RequestId small = Request({"small"});
+  time_.Advance(seconds(30));
+  EXPECT_EQ(Read(small)->state, RequestState::kRequested);
+  Return(nodes);
+  ASSERT_TRUE(AwaitState(large, RequestState::kFulfilled));
+  auto large_nodes = Take(large);
+  Return(large_nodes);
+  EXPECT_TRUE(AwaitState(small, RequestState::kFulfilled));
 }
 
 TEST_F(QuotaTest, AnUnusedNodeIsDeletedForAnotherLabel) {  // LA-76, BB-28, D-22

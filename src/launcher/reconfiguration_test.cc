@@ -7,6 +7,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -214,6 +215,27 @@ TEST_F(ReconfigurationTest, ARemovedPoolGivesBackAndLeavesTheOtherPoolAlone) {
   })) << "the provider's dead nodes are deleted, whatever their pool";
 }
 
+TEST_F(ReconfigurationTest, ARemovedPoolThatFinishesALaunchIsShownAsDraining) {
+  SetLabel("large", "");
+  AddCloud({.simulation = "create-latency: 30",
+            .more_pools = ", {name: second, labels: [{name: large, cloud-image: image, min-ram: 8192}]}"});
+  Running& running = StartLauncher();
+  RequestId launching = Request({"large"});
+  ASSERT_TRUE(Await([&] { return Nodes().size() == 1; }));
+  RemoveClouds();
+  AddCloud({.simulation = "create-latency: 30"});
+  Reconfigure(running);
+  auto pools = [&] {
+    std::map<std::string, bool> draining;
+    const ProviderStatus provider = running.launcher->Providers().at(0);
+    for (const PoolStatus& pool : provider.pools) draining[pool.name.value] = pool.is_draining;
+    return draining;
+  };
+  EXPECT_THAT(pools(), ElementsAre(Pair("main", false), Pair("second", true)));
+  EXPECT_TRUE(AwaitState(launching, RequestState::kFulfilled));
+  EXPECT_TRUE(Await([&] { return pools().size() == 1; }));
+}
+
 // configuration.17.9
 TEST_F(ReconfigurationTest, TopLevelSettingsChangeWithoutReplacingAProvider) {
   AddCloud();
@@ -282,6 +304,22 @@ TEST_F(ReplacementTest, TheOldOneIdlesTheNewOneStartsTheOldOneStops) {
   EXPECT_THAT(script().calls, ElementsAre("idle 1", "start 2"));
   time_.Advance(seconds(2));
   EXPECT_THAT(script().calls, ElementsAre("idle 1", "start 2", "started 2", "stop 1"));
+}
+
+// launcher.md 4.3
+TEST_F(ReplacementTest, ARequestThatWaitsForCapacityIsServedByTheNewOne) {
+  AddPool("cloud", "main", {"small"}).max_servers = 1;
+  Running& running = StartLauncher();
+  auto nodes = Use({"small"});
+  RequestId waiting = Request({"small"});
+  ASSERT_TRUE(AwaitState(waiting, RequestState::kPending));
+  script().start_time = seconds(30);
+  Reconfigure(running, "cloud");
+  time_.Advance(seconds(1));
+  Return(nodes);
+  time_.Advance(seconds(20));
+  EXPECT_EQ(Read(waiting)->state, RequestState::kPending);
+  EXPECT_TRUE(AwaitState(waiting, RequestState::kFulfilled));
 }
 
 // launcher.md 8, D-111

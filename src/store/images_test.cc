@@ -57,6 +57,15 @@ class StoreImagesTest : public ::testing::Test {
   World w;
 };
 
+// ACT-8
+TEST_F(StoreImagesTest, AnUploadIsAskedForWhereNoneHasBegun) {
+  StoredBuild build = CreateBuild();
+  w.Run(w.store.images.RetryUpload(build.id, kCloud));
+  EXPECT_TRUE(w.Exists("/nodepool/images/debian/builds/" + build.id.build.value + "/providers/cloud"));
+  BuildKey absent{kImage, BuildId("none")};
+  EXPECT_THROW(w.Run(w.store.images.RetryUpload(absent, kCloud)), Error);
+}
+
 // coordination.17.29
 TEST_F(StoreImagesTest, BuildsAndUploadsHaveTheDocumentedPaths) {
   StoredBuild build = CreateBuild();

@@ -226,6 +226,28 @@ TEST(StoreLostAnswersTest, EqualCreationsMakeOneNodeEach) {
   w.Run(group.Stop());
 }
 
+Task<> RequestInto(Store& store, NodeRequest request, std::vector<RequestId>& made) {
+  RequestId created = co_await store.requests.Create("100", std::move(request), false);
+  made.push_back(std::move(created));
+}
+
+// Their records stay as they were created, and the newest is the first that is found.
+TEST(StoreLostAnswersTest, EqualRequestsAreTwo) {
+  World w;
+  w.Put("/nodepool/requests", "");
+  int failures = 2;
+  w.faulty.FailWhen([&](const testing::FaultyZk::Call& call) {
+    return call.name == "Create" && failures-- > 0 ? Fault::kAfter : Fault::kNone;
+  });
+  TaskGroup group(w.time.loop(), log::Logger("test"));
+  std::vector<RequestId> made;
+  for (int i = 0; i < 2; ++i) group.Spawn("create", RequestInto(w.store, Requested("small"), made));
+  ASSERT_TRUE(w.time.RunUntil([&] { return made.size() == 2; }));
+  EXPECT_NE(made[0], made[1]);
+  EXPECT_EQ(w.Children("/nodepool/requests").size(), 2u);
+  w.Run(group.Stop());
+}
+
 // The server that is read may be behind the one that carried the creation out.
 TEST(StoreLostAnswersTest, ACreatedZnodeIsSearchedInTheNewestState) {
   World w;

@@ -228,6 +228,21 @@ TEST(CheckInstanceTest, NamesTheFieldThatMakesNoSense) {
        [](Instance& instance) {
          instance.node_attributes = {{"a", "\xff"}};
        }},
+      {"host_keys",
+       [](Instance& instance) {
+         instance.host_keys = {"ssh-ed25519 AAAA", "\xff"};
+       }},
+      {"interface_ip", [](Instance& instance) { instance.interface_ip = "\xff"; }},
+      {"public_ipv4", [](Instance& instance) { instance.public_ipv4 = "\xff"; }},
+      {"public_ipv6", [](Instance& instance) { instance.public_ipv6 = "\xff"; }},
+      {"private_ipv4", [](Instance& instance) { instance.private_ipv4 = "\xff"; }},
+      {"private_ipv6", [](Instance& instance) { instance.private_ipv6 = "\xff"; }},
+      {"cloud", [](Instance& instance) { instance.cloud = "\xff"; }},
+      {"az", [](Instance& instance) { instance.az = "\xff"; }},
+      {"region", [](Instance& instance) { instance.region = "\xff"; }},
+      {"host_id", [](Instance& instance) { instance.host_id = "\xff"; }},
+      {"machine_type", [](Instance& instance) { instance.machine_type = "\xff"; }},
+      {"choice", [](Instance& instance) { instance.choice = "\xff"; }},
   };
   Instance good;
   good.external_id = boost::json::object{{"id", "machine-1"}};

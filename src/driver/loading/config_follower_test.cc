@@ -197,6 +197,24 @@ TEST_F(ConfigFollowerTest, AProviderWhoseCloudCannotBeUsedIsTriedAgainUntilItCan
   EXPECT_EQ(Next(std::chrono::minutes(5)), nullptr);
 }
 
+TEST(ConfiguredByTest, AnImageThatAProviderDoesNotUploadNowIsNotConfiguredForIt) {
+  LoadedConfig config;
+  auto provider = std::make_shared<ProviderConfig>();
+  provider->name = ProviderName("cloud");
+  provider->manages_images = true;
+  for (const char* name : {"debian", "fedora"}) {
+    const ImageName image(name);
+    config.common.diskimages[image].name = image;
+    auto upload = std::make_shared<ProviderDiskImage>();
+    upload->is_paused = image == ImageName("fedora");
+    provider->diskimages[image] = upload;
+  }
+  config.providers[provider->name] = provider;
+  const listing::Configured configured = ConfiguredBy(config);
+  EXPECT_TRUE(configured.images.at(ImageName("debian")).labels.contains(provider->name));
+  EXPECT_FALSE(configured.images.at(ImageName("fedora")).labels.contains(provider->name));
+}
+
 }  // namespace
 
 }  // namespace nodepool::driver

@@ -25,6 +25,7 @@ struct Script {
   std::function<void(const Node& node)> on_launch;  // at its end; may throw
   driver::QuotaInformation available = driver::QuotaInformation::Limit({});
   Resources need = {{"instances", 1}, {"cores", 2}};
+  std::map<LabelName, Resources> needs;  // of labels that need something else
   bool launches_nodes = true;
   std::set<LabelName> not_ready;
   std::map<LabelName, Error> label_errors;  // thrown by the quota of a label
@@ -49,6 +50,11 @@ struct Script {
   std::vector<NodeId> deleted;
   std::vector<NodeId> reused;
   int quota_invalidations = 0;
+
+  const Resources& NeedOf(const LabelName& label) const {
+    auto other = needs.find(label);
+    return other == needs.end() ? need : other->second;
+  }
 };
 
 class ScriptedHandler : public driver::NodeRequestHandler {
@@ -64,7 +70,7 @@ class ScriptedHandler : public driver::NodeRequestHandler {
     int number = script_.launches++;
     script_.instances.insert(node.id());
     script_.most_at_once = std::max(script_.most_at_once, static_cast<int>(script_.instances.size()));
-    Resources resources = script_.need;
+    Resources resources = script_.NeedOf(node.record().type.front());
     auto begin = [resources](Node& record) {
       record.resources = resources;
       record.external_id = "i-1";
@@ -129,7 +135,7 @@ class ScriptedProvider : public driver::Provider {
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override {
     if (auto error = script_.label_errors.find(label.name); error != script_.label_errors.end())
       throw error->second;
-    return driver::QuotaInformation::Amount(script_.need);
+    return driver::QuotaInformation::Amount(script_.NeedOf(label.name));
   }
   Task<> LookAgain() override {
     ++script_.looks;

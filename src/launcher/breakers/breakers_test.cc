@@ -318,6 +318,15 @@ TEST_F(BreakersTest, WhatIsNotConfiguredAnyMoreIsClosed) {
   EXPECT_TRUE(Await([&] { return !Record(); }));
 }
 
+// BRK-17: the configuration changed while no launcher ran.
+TEST_F(BreakersTest, WhatIsNotConfiguredWhenALauncherStartsIsClosed) {
+  Breaker breaker;
+  breaker.next_probe = time_.loop().Now();
+  Put("/nodepool/breakers/cloud:main:large", ToJson(breaker));
+  StartClouds();
+  EXPECT_TRUE(Await([&] { return !Record("cloud:main:large"); }));
+}
+
 // BRK-17
 TEST_F(BreakersTest, ARecordOfNobodysProviderGoesAfterADay) {
   StartClouds();

@@ -114,6 +114,18 @@ TEST_F(JobEventsTest, EventsThatHoldNoNode) {
   EXPECT_TRUE(Await([&] { return Nodes().empty(); }));
 }
 
+// The nodes of a static host have its name, also one that was held for an earlier job.
+TEST_F(JobEventsTest, OfNodesWithOneNameTheOneInUse) {
+  AddRule("unit", 1);
+  auto named = [](Node& node) { node.hostname = "worker.example.org"; };
+  AddNode(NodeState::kHold, named);
+  NodeId used = AddNode(NodeState::kReady, named);
+  auto lock = time_.Run(client_store_->nodes.TryLock(used));
+  SetState(*lock, NodeState::kInUse);
+  StartLauncher();
+  EXPECT_EQ(Decide(NodeId("worker.example.org")).node, used);
+}
+
 // operations.13.7: up to `hold_on_failure` nodes, those that are still in use among them.
 TEST_F(JobEventsTest, NoMoreNodesThanTheRuleAllows) {
   AddRule("^unit", 2);

@@ -316,9 +316,10 @@ UnusedNodes::UnusedNodes(Context& context, const Pool& pool)
 UnusedNodes::Deletion UnusedNodes::DeleteFor(const sched::FillPlan& plan, std::size_t after_refusal) {
   if (!context_.duties.deletes) return {};
   SteadyTime now = context_.loop.SteadyNow();
-  if (now < next_deletion_) return {.again_at = next_deletion_};
+  SteadyTime& next_deletion = plan.is_refused ? next_after_refusal_ : next_for_limits_;
+  if (now < next_deletion) return {.again_at = next_deletion};
   std::vector<NodeId> chosen = Choose(plan, after_refusal);
-  if (!chosen.empty()) next_deletion_ = now + context_.intervals.make_room_holdoff;
+  if (!chosen.empty()) next_deletion = now + context_.intervals.make_room_holdoff;
   for (const NodeId& id : chosen) {
     tasks_.Spawn("delete an unused node", log::OfNode(id), Delete(id, NodeClaim(context_.ledger, id)));
   }

@@ -179,7 +179,9 @@ class UnusedNodes {
   Context& context_;
   const Pool& pool_;
   log::Logger logger_;
-  SteadyTime next_deletion_{};
+  // Apart: what was deleted for the pool's limit says nothing about what the cloud refuses.
+  SteadyTime next_for_limits_{};
+  SteadyTime next_after_refusal_{};
   TaskGroup tasks_;
 };
 

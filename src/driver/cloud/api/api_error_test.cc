@@ -10,6 +10,8 @@ TEST(FaultText, OfAnyBody) {
   EXPECT_EQ(FaultText(R"({"forbidden": {"message": "not you", "code": 403}})"), "not you");
   EXPECT_EQ(FaultText(R"({"message": "one", "more": {"message": "two"}})"), "one; two");
   EXPECT_EQ(FaultText(R"({"error": "plain"})"), "plain");
+  EXPECT_EQ(FaultText(R"({"message": "", "error": "plain"})"), "plain");
+  EXPECT_EQ(FaultText(R"({"message": "one", "error": ""})"), "one");
   EXPECT_EQ(FaultText(R"({"VendorError": "plain"})"), "");
   EXPECT_EQ(FaultText(R"({"VendorError": "plain"})", {"VendorError"}), "plain");
   EXPECT_EQ(FaultText("<h1>No</h1>\n <p>luck</p>"), "No luck");

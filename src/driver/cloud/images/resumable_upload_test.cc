@@ -51,6 +51,7 @@ class Uploads : public ResumableUploads {
     kBusy,
     kKeepsHalf,
     kLosesUpload,
+    kKnowsNoUpload,
     kForgets,  // what it had
     kRefuses,
   };
@@ -79,6 +80,7 @@ class Uploads : public ResumableUploads {
     if (fault == Fault::kBusy) throw Error(Verdict::kRetry, "busy");
     if (fault == Fault::kRefuses) throw Error(Verdict::kInvalid, "no");
     if (fault == Fault::kLosesUpload) throw api::ApiError(Verdict::kNotFound, "gone", 410);
+    if (fault == Fault::kKnowsNoUpload) throw api::ApiError(Verdict::kNotFound, "unknown", 404);
     std::string& content = uploads.at(upload);
     EXPECT_EQ(place, content.size());
     if (fault == Fault::kKeepsHalf) bytes.resize(bytes.size() / 2);
@@ -168,7 +170,7 @@ TEST_F(ResumableUploadTest, ALostUploadBeginsAgain) {
   EXPECT_TRUE(Put());
   EXPECT_EQ(Complete(), "object-3");
   EXPECT_EQ(log.Count("Storage has lost the upload of object, which begins again"), 2);
-  service.faults = {Fault::kLosesUpload, Fault::kLosesUpload, Fault::kLosesUpload};
+  service.faults = {Fault::kKnowsNoUpload, Fault::kLosesUpload, Fault::kKnowsNoUpload};
   EXPECT_THAT(Put().error().message(), HasSubstr("Storage lost the upload of object 3 times"));
 }
 

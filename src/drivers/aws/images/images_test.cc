@@ -169,6 +169,7 @@ TEST(ImageLeaksTest, KeysOfUploads) {
   ImageName image("debian");
   EXPECT_TRUE(IsKeyOf("debian-1700000000.raw", image));
   EXPECT_TRUE(IsKeyOf("debian-0000000001-0123456789ab.raw", image));
+  EXPECT_TRUE(IsKeyOf("debian-1700000000.z", image));
   for (const char* key : {"debian-.raw", "debian-1-.raw", "debian-1-xy.raw", "debian-1-a-b.raw",
                           "debian-1700000000", "debian-1700000000.", "debian-17a.raw", "debian-big-17.raw",
                           "ubuntu-17.raw", "debian-17.raw.bak", "debian-17.raw/x"}) {
