@@ -167,17 +167,6 @@ TEST_F(MinReadyTest, MinReadyNodesOfLaunchersThatStartTogetherDoNotAddUp) {  // 
   EXPECT_EQ(Nodes().size(), 2u);
 }
 
-// The second one sees that the first has requested before it can have read all that the first requested.
-TEST_F(MinReadyTest, ManyMinReadyNodesOfLaunchersThatStartTogetherDoNotAddUp) {  // LA-30
-  zk_.SetLatency(std::chrono::milliseconds(20));
-  label_config("small").min_ready = 50;
-  StartLauncher("np01");
-  StartLauncher("np02");
-  ASSERT_TRUE(Await([&] { return FreeNodes() == 50; }));
-  time_.Advance(minutes(2));
-  EXPECT_EQ(Nodes().size(), 50u);
-}
-
 TEST_F(MinReadyTest, DyingLauncherLeavesAFreeNode) {
   label_config("small").min_ready = 1;
   script().launch_time = seconds(10);
