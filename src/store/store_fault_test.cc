@@ -248,6 +248,24 @@ TEST(StoreLostAnswersTest, EqualRequestsAreTwo) {
   w.Run(group.Stop());
 }
 
+// A launcher declines the request before its creator looks for it.
+TEST(StoreLostAnswersTest, ARequestThatWasChangedMeanwhileIsFound) {
+  World w;
+  w.Put("/nodepool/requests", "");
+  w.faulty.FailWhen([&](const testing::FaultyZk::Call& call) {
+    if (call.name == "Create") return Fault::kAfter;
+    std::vector<std::string> ids = w.Children("/nodepool/requests");
+    if (call.name != "Sync" || ids.size() != 1) return Fault::kNone;
+    std::string path = "/nodepool/requests/" + ids[0];
+    NodeRequest request = *ParseNodeRequest(w.Data(path), w.time.loop().Now());
+    request.declined_by = {LauncherId("another")};
+    w.Put(path, ToJson(request));
+    return Fault::kNone;
+  });
+  RequestId made = w.Run(w.store.requests.Create("100", Requested("small"), true));
+  EXPECT_EQ(w.Children("/nodepool/requests"), std::vector{made.value});
+}
+
 // The server that is read may be behind the one that carried the creation out.
 TEST(StoreLostAnswersTest, ACreatedZnodeIsSearchedInTheNewestState) {
   World w;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/node_request.h"
 #include "store/record_kinds.h"
 
 namespace nodepool::store {
@@ -75,6 +76,18 @@ Task<std::string> Tree::CreateOrFind(std::string path, std::string data, zk::Cre
   throw Error(Verdict::kFail, fmt::format("creating {}: {}", path, zk::ToString(created.error())));
 }
 
+namespace {
+
+// Whether a record is the request that was created with `data`: launchers may have accepted or declined it
+// before its creator looks for it. Each request that Nodepool creates has an event id of its own.
+bool IsRequestOf(const std::string& data, const std::string& record, WallTime now) {
+  Expected<NodeRequest> created = ParseNodeRequest(data, now);
+  Expected<NodeRequest> found = ParseNodeRequest(record, now);
+  return created && found && created->event_id && found->event_id == created->event_id;
+}
+
+}  // namespace
+
 Task<std::optional<std::string>> Tree::FindNewest(std::string path, std::string data) {
   std::string directory = zk::ParentPath(path);
   std::string prefix = zk::BaseName(path);
@@ -92,7 +105,8 @@ Task<std::optional<std::string>> Tree::FindNewest(std::string path, std::string 
     zk::Result<zk::NodeData> read = co_await client_.Get(candidate);
     // Another task may have created one with the same data.
     bool is_anothers = std::ranges::find(created_, candidate) != created_.end();
-    if (read && read->data == data && !is_anothers) co_return candidate;
+    bool is_same = read && (read->data == data || IsRequestOf(data, read->data, Now()));
+    if (is_same && !is_anothers) co_return candidate;
   }
   co_return std::nullopt;
 }
