@@ -134,3 +134,12 @@ def test_every_test_program_of_the_changed_folders_is_tried():
     programs = {name for path in lists for name in re.findall(r"nodepool_test\((\w+)", path.read_text())}
     assert "driver_cloud_api_test" in programs
     assert programs <= set(work_tree.PROGRAMS)
+
+
+def test_every_equivalent_mutant_is_of_a_line_that_is_there():
+    rows = [line.split("\t") for line in (ROOT / "tests/equivalent-mutants.tsv").read_text().splitlines() if not line.startswith("#")]
+    for file, _, line, _ in rows:
+        text = " ".join((ROOT / file).read_text().split())
+        places = [line[:start] + line[start + 1:end] + line[end + 1:] for start, opening in enumerate(line) if opening == "["
+                  for end, closing in enumerate(line) if closing == "]" and end > start]
+        assert any(place in text for place in places), f"{file} has no line {line}"
